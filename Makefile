@@ -1,0 +1,31 @@
+# make demo: from a fresh clone to a regressed operator.   make test: everything that CI checks.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: demo test lint figures clean
+
+demo: .venv/installed
+	$(BIN)/python -m examples.demo
+
+test: .venv/installed-dev lint
+	$(BIN)/python -m pytest
+
+lint: .venv/installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+.venv/bin/python:
+	$(PYTHON) -m venv .venv
+
+.venv/installed: pyproject.toml constraints.txt | .venv/bin/python
+	$(BIN)/pip install -q -c constraints.txt -e .
+	touch $@
+
+.venv/installed-dev: pyproject.toml constraints.txt | .venv/bin/python
+	$(BIN)/pip install -q -c constraints.txt -e '.[dev]'
+	touch $@ .venv/installed
+
+clean:
+	rm -rf .venv

@@ -1,0 +1,282 @@
+"""The command line: every verb does its work, says it in a line, and answers bad input with one line and exit code 2."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+import xarray as xr
+from typer.testing import CliRunner
+
+from transduce import __version__, recipes
+from transduce.cli import app
+from transduce.spaces import SineModes
+from transduce.storage import StoredFamily, read_variable, write_arrays
+from transduce.transducer import Transducer
+from transduce.types import ExampleSet, TransduceError
+
+RNG = np.random.default_rng(0)
+V, U, QUERIES = (RNG.standard_normal((n, 33)).astype(np.float32) for n in (5, 5, 3))
+
+
+def run(*arguments):
+    return CliRunner(env={"COLUMNS": "200", "TERM": "dumb"}).invoke(app, [str(argument) for argument in arguments])
+
+
+def fails(*arguments):
+    """The one line that a failing command says."""
+    result = run(*arguments)
+    assert result.exit_code == 2, result.output
+    assert result.stdout == ""
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("transduce: error: ")
+    return line
+
+
+@pytest.fixture
+def model(tmp_path):
+    torch.manual_seed(0)
+    T = Transducer(SineModes(8), SineModes(8), depth=1, heads=1, width=4, hidden=8)
+    T.save_pretrained(tmp_path / "tiny.safetensors")
+    return tmp_path / "tiny.safetensors"
+
+
+@pytest.fixture
+def asked(model, tmp_path):
+    """The arguments of `regress`, as a function of the suffix."""
+
+    def arguments(suffix=".npz", *more):
+        write_arrays(tmp_path / f"pairs{suffix}", {"v": V, "u": U}, force=True)
+        write_arrays(tmp_path / f"v{suffix}", {"v": QUERIES}, force=True)
+        files = ("--examples", tmp_path / f"pairs{suffix}", "--queries", tmp_path / f"v{suffix}", "--out", tmp_path / f"u{suffix}")
+        return ("regress", "--model", model, *files, *more)
+
+    return arguments
+
+
+def test_version():
+    assert run("--version").stdout == f"transduce {__version__}\n"
+
+
+def test_as_a_module():
+    result = subprocess.run([sys.executable, "-m", "transduce", "--version"], capture_output=True, text=True, check=True)
+    assert result.stdout == f"transduce {__version__}\n"
+
+
+@pytest.mark.parametrize("verb", ["regress", "train", "generate", "evaluate"])
+def test_help_shows_an_example(verb):
+    result = run(verb, "--help")
+    assert result.exit_code == 0
+    assert f"Example: transduce {verb} " in result.stdout
+
+
+def test_only_the_first_process_of_torchrun_speaks(monkeypatch):
+    monkeypatch.setenv("RANK", "1")
+    result = run("--version")
+    assert result.exit_code == 0
+    assert result.output == ""
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".nc", ".h5", ".zarr"])
+def test_regress_writes_what_the_model_answers(asked, model, tmp_path, suffix):
+    result = run(*asked(suffix))
+    assert result.exit_code == 0, result.output
+    (line,) = result.stdout.splitlines()
+    assert "n = 5 examples, 3 queries" in line
+    assert line.endswith(f" ms, written to {tmp_path / f'u{suffix}'}")
+    expected = Transducer.from_pretrained(str(model)).regress(ExampleSet(V, U))(QUERIES)
+    np.testing.assert_allclose(read_variable(tmp_path / f"u{suffix}", "u"), expected, atol=1e-6)
+
+
+def test_regress_from_one_format_to_another_at_other_points(asked, tmp_path):
+    result = run(*asked(".npz", "--at", 65, "--out", tmp_path / "u.zarr"))
+    assert result.exit_code == 0, result.output
+    assert read_variable(tmp_path / "u.zarr", "u").shape == (3, 65)
+
+
+def test_regress_keeps_coordinates(asked, tmp_path):
+    arguments = asked(".nc")
+    v = xr.DataArray(QUERIES, dims=("run", "x"), coords={"run": [7, 8, 9], "x": np.linspace(0, 1, 33)})
+    write_arrays(tmp_path / "v.nc", {"v": v}, force=True)
+    assert run(*arguments).exit_code == 0
+    assert read_variable(tmp_path / "u.nc", "u").run.values.tolist() == [7, 8, 9]
+
+
+def test_regress_with_other_names(asked, tmp_path):
+    arguments = asked(".npz", "--v", "before", "--u", "after")
+    write_arrays(tmp_path / "pairs.npz", {"before": V, "after": U}, force=True)
+    write_arrays(tmp_path / "v.npz", {"before": QUERIES}, force=True)
+    assert run(*arguments).exit_code == 0
+    assert read_variable(tmp_path / "u.npz", "after").shape == (3, 33)
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".nc"])
+def test_regress_from_scattered_sensors(asked, model, tmp_path, suffix):
+    arguments = asked(suffix)
+    sensors, others = RNG.uniform(size=33), np.linspace(0, 1, 33)
+    write_arrays(tmp_path / f"pairs{suffix}", {"v": V, "u": U, "x": sensors}, force=True)
+    O = Transducer.from_pretrained(str(model)).regress(ExampleSet(V, U, x=sensors))
+    for stored, x in (({"v": QUERIES}, None), ({"v": QUERIES, "x": others}, others)):  # the examples' own, or a grid's
+        write_arrays(tmp_path / f"v{suffix}", stored, force=True)
+        assert run(*arguments, "--force").exit_code == 0
+        np.testing.assert_allclose(read_variable(tmp_path / f"u{suffix}", "u"), O(QUERIES, x=x), atol=1e-5)
+        np.testing.assert_array_equal(read_variable(tmp_path / f"u{suffix}", "x"), sensors)
+
+
+def test_regress_warns_in_one_line(asked, tmp_path):
+    arguments = asked()
+    write_arrays(tmp_path / "v.npz", {"v": QUERIES[:, :6]}, force=True)
+    result = run(*arguments)
+    assert result.exit_code == 0, result.output
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("transduce: warning: ")
+    assert "6 points, enough for 4 modes" in line
+
+
+def test_regress_overwrites_only_with_force(asked, tmp_path):
+    (tmp_path / "u.npz").write_text("precious")
+    assert "exists already" in fails(*asked())
+    assert (tmp_path / "u.npz").read_text() == "precious"
+    assert run(*asked(".npz", "--force")).exit_code == 0
+    assert read_variable(tmp_path / "u.npz", "u").shape == (3, 33)
+
+
+def test_regress_that_fails_leaves_no_file(asked, tmp_path):
+    arguments = asked()
+    write_arrays(tmp_path / "v.npz", {"v": np.full((3, 33), np.nan)}, force=True)
+    before = sorted(tmp_path.iterdir())
+    assert "v[0, 0] is nan" in fails(*arguments)
+    assert sorted(tmp_path.iterdir()) == before
+
+
+BAD_EXAMPLES = {
+    "no examples": ({"v": V[:0], "u": U[:0]}, "no examples"),
+    "unequal n": ({"v": V, "u": U[:4]}, "examples.v holds 5 functions and examples.u 4"),
+    "wrong rank": ({"v": V[0], "u": U}, "examples.v has shape (33,)"),
+    "channels": ({"v": V[:, None], "u": U}, "examples.v has shape (5, 1, 33)"),
+    "too coarse": ({"v": V[:, :3], "u": U}, "3 points, enough for 1 modes"),
+    "infinity": ({"v": V, "u": np.where(np.arange(33) == 4, np.inf, U)}, "examples.u[0, 4] is inf"),
+    "complex": ({"v": V + 1j, "u": U}, "complex128 values" if (V + 1j).dtype == np.complex128 else "complex64 values"),
+    "strings": ({"v": V.astype(str), "u": U}, "expected real numbers"),
+    "no u": ({"v": V}, "has no variable 'u'; it has v"),
+    "few sensors": ({"v": V[:, :5], "u": U[:, :5], "x": np.linspace(0, 1, 5)}, "5 sensors are too few"),
+}
+
+
+@pytest.mark.parametrize(("arrays", "message"), BAD_EXAMPLES.values(), ids=BAD_EXAMPLES)
+def test_regress_from_bad_examples(asked, tmp_path, arrays, message):
+    arguments = asked()
+    write_arrays(tmp_path / "pairs.npz", arrays, force=True)
+    assert message in fails(*arguments)
+
+
+def test_regress_from_integers(asked, tmp_path):
+    arguments = asked()
+    write_arrays(tmp_path / "pairs.npz", {"v": V.astype(int), "u": U}, force=True)
+    assert run(*arguments).exit_code == 0
+
+
+def test_regress_from_bad_files(asked, tmp_path):
+    arguments = asked()
+    pairs = tmp_path / "pairs.npz"
+    whole = pairs.read_bytes()
+    pairs.write_bytes(whole[: len(whole) // 2])
+    assert "truncated or damaged" in fails(*arguments)
+    pairs.write_bytes(b"v,u\n1,2\n")
+    assert "should be npz by its suffix" in fails(*arguments)
+    pairs.unlink()
+    assert "there is no file" in fails(*arguments)
+    assert "'.csv'; expected one of .npz, .nc, .h5, .hdf5, .zarr" in fails(*arguments, "--examples", tmp_path / "pairs.csv")
+    assert "is not a folder" in fails(*arguments, "--out", tmp_path / "missing" / "u.npz")
+    assert "'.txt'; expected one of" in fails(*arguments, "--out", tmp_path / "u.txt")
+
+
+def test_regress_with_a_bad_model(asked, model):
+    assert "no model is called 'atlantis'" in fails(*asked(), "--model", "atlantis")
+    model.write_bytes(model.read_bytes()[:100])
+    assert "not a safetensors file, or is truncated" in fails(*asked())
+
+
+def test_generate(tmp_path):
+    arguments = ("generate", "adr", "--operators", 2, "--examples", 3, "--workers", 1, "--out", tmp_path / "a.zarr")
+    result = run(*arguments, "--seed", 5, "--split", "test", "--k-max", 0, "--length-scale", 0.3, "--t", 0.5)
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith("adr: 2 operators of 3 examples")
+    assert StoredFamily(tmp_path / "a.zarr").v.shape == (2, 3, 101)
+    attributes = xr.open_zarr(tmp_path / "a.zarr", consolidated=False).attrs
+    assert {"seed": 5, "split": "test", "k_max": 0.0, "length_scale": 0.3, "t": 0.5}.items() <= attributes.items()
+    assert "exists already" in fails(*arguments)
+    assert run(*arguments, "--force").exit_code == 0
+
+
+def test_generate_from_bad_requests(tmp_path):
+    assert "no family is called 'kdv'; known: adr" in fails("generate", "kdv", "--out", tmp_path / "a.zarr")
+    assert "split='exam'" in fails("generate", "adr", "--split", "exam", "--out", tmp_path / "a.zarr")
+    assert "expected one of .zarr" in fails("generate", "adr", "--out", tmp_path / "a.nc")
+    assert run("generate", "adr", "--operators", 0, "--out", tmp_path / "a.zarr").exit_code == 2
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_evaluate(model, tmp_path):
+    out = tmp_path / "results.json"
+    arguments = ("evaluate", model, "--n", "4,2", "--operators", 2, "--seed", 3, "--k-max", 0.1, "--out", out)
+    result = run(*arguments)
+    assert result.exit_code == 0, result.output
+    assert "kernel ridge" in result.stdout
+    assert "median" in result.stdout
+    results = json.loads(out.read_text())
+    assert results["command"].endswith("--n 2,4 --operators 2 --k-max 0.1 --seed 3")
+    assert results["seed"] == 3
+    assert {"versions", "machine"} <= results.keys()
+    assert [(row["regressor"] == "kernel ridge", row["n"]) for row in results["rows"]] == [(False, 2), (False, 4), (True, 2), (True, 4)]
+    assert all(row["mean"] > 0 and row["median"] > 0 and row["pooled"] > 0 for row in results["rows"])
+    assert "exists already" in fails(*arguments)
+
+
+@pytest.mark.parametrize("n", ["5,x", "0", "", "5;10"])
+def test_evaluate_at_no_numbers(model, n):
+    result = run("evaluate", model, "--n", n)
+    assert result.exit_code == 2
+    assert "expected numbers from 1" in result.stderr
+
+
+def test_evaluate_with_bad_input(model, tmp_path):
+    assert "no model is called 'atlantis'" in fails("evaluate", "atlantis")
+    assert "expected one of .json" in fails("evaluate", model, "--out", tmp_path / "a.csv")
+
+
+def test_train_hands_the_recipe_on(tmp_path, monkeypatch):
+    asked = {}
+
+    def train(recipe, **options):
+        asked.update(options, recipe=recipe)
+        return options["out"] / "adr.safetensors"
+
+    monkeypatch.setattr(recipes, "recipe", lambda name: f"recipe of {name}")
+    monkeypatch.setattr(recipes, "train", train)
+    result = run("train", "adr", "--out", tmp_path / "runs" / "adr", "--steps", 3, "--seed", 4, "--data", "a.zarr")
+    assert result.exit_code == 0, result.output
+    assert result.stdout == f"adr: trained, weights in {tmp_path / 'runs' / 'adr' / 'adr.safetensors'}\n"
+    out, data = asked.pop("out"), asked.pop("data")
+    assert asked == {"recipe": "recipe of adr", "steps": 3, "seed": 4}
+    assert (out, str(data)) == (tmp_path / "runs" / "adr", "a.zarr")
+    assert out.is_dir()
+
+
+def test_train_with_bad_input(tmp_path, monkeypatch):
+    assert "no recipe is called 'atlantis'" in fails("train", "atlantis")
+    monkeypatch.setattr(recipes, "recipe", lambda name: name)
+    (tmp_path / "file").write_text("")
+    assert "is not a folder and cannot be made one" in fails("train", "adr", "--out", tmp_path / "file" / "adr")
+
+
+def test_errors_that_are_not_the_users_keep_their_traceback(monkeypatch, tmp_path):
+    def broken(name):
+        raise ValueError("a bug")
+
+    monkeypatch.setattr(recipes, "recipe", broken)
+    result = run("train", "adr", "--out", tmp_path)
+    assert isinstance(result.exception, ValueError)
+    assert not isinstance(result.exception, TransduceError)

@@ -1,0 +1,256 @@
+"""Meta-training: it learns, it resumes to the bit, and many processes are one."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, replace
+
+import pytest
+import torch
+
+from conftest import small_transducer
+from transduce import ExampleSet, Task, TransduceError, Training, metatrain
+from transduce.metatraining import Episode, draw
+from transduce.optimisers import Muon, orthogonalise
+from transduce.random_fields import SPLITS, generator_for, seed_for
+from transduce.spaces import SineModes
+
+
+@dataclass
+class Scalings:
+    """The operators v -> a v, mode by mode: a family that is quick to draw."""
+
+    spoiled: bool = False
+
+    def sample_task(self, n, m, generator):
+        space = SineModes(12)
+        v = torch.randn(n + m, 12, generator=generator) / torch.arange(1, 13)
+        u = v * torch.rand(12, generator=generator)
+        v, u = space.decode(v, 33), space.decode(u, 33)
+        if self.spoiled:
+            v = v * 1e30
+        return Task(ExampleSet(v[:n], u[:n]), ExampleSet(v[n:], u[n:]))
+
+
+TRAINING = Training(steps=12, tasks=2, n=(3, 6), queries=2, warmup=2, checkpoint_every=3, validate_every=6, validation_tasks=2, average=0.9)
+
+
+def parameters(T):
+    return torch.cat([p.detach().flatten() for p in T.parameters()])
+
+
+def test_it_learns():
+    """A minute on a small family beats the mean of the examples by far, and a wrong context is worse than the right one."""
+    T = small_transducer(gain=0.3).float()
+    error = metatrain(T, Scalings(), Training(steps=800, tasks=8, n=(4, 16), queries=8, warmup=20, validation_tasks=16), validation=Scalings())
+    assert error < 0.1
+    right, wrong = (Scalings().sample_task(12, 20, generator_for("validation", 7, i)) for i in (0, 1))
+    queries = right.queries
+
+    def relative_error(examples):
+        return ((T.regress(examples)(queries.v) - queries.u).square().sum() / queries.u.square().sum()).item()
+
+    assert relative_error(right.examples) < relative_error(wrong.examples) / 2
+
+
+def test_resumed_equals_uninterrupted(tmp_path):
+    whole = small_transducer().float()
+    metatrain(whole, Scalings(), TRAINING, validation=Scalings(), out=tmp_path / "whole")
+    for steps in (4, 7, 12):
+        parts = small_transducer().float()
+        # the schedule is that of the whole run; a run cut short is one that was killed
+        stop = _StopAfter(steps)
+        try:
+            metatrain(parts, stop, TRAINING, validation=Scalings(), out=tmp_path / "parts")
+        except KeyboardInterrupt:
+            continue
+    assert torch.equal(parameters(whole), parameters(parts))
+    logs = [[{k: v for k, v in json.loads(line).items() if k != "seconds"} for line in open(tmp_path / name / "log.jsonl")] for name in ("whole", "parts")]
+    assert logs[0] == logs[1]
+
+
+class _StopAfter(Scalings):
+    def __init__(self, steps):
+        super().__init__()
+        self.draws_left = 2 * (steps + 8)  # two tasks a step; the first eight steps' tasks also measure the spread
+
+    def sample_task(self, n, m, generator):
+        self.draws_left -= 1
+        if self.draws_left < 0 and self.draws_left > -100:
+            raise KeyboardInterrupt
+        return super().sample_task(n, m, generator)
+
+
+KILLED = """
+import sys, torch
+sys.path.insert(0, {tests!r})
+from test_metatraining import Scalings, TRAINING, parameters
+from conftest import small_transducer
+from dataclasses import replace
+from transduce import metatrain
+T = small_transducer().float()
+metatrain(T, Scalings(), replace(TRAINING, steps=400), out={out!r})
+torch.save(parameters(T), {result!r})
+"""
+
+
+def test_killed_with_9_and_started_again_ends_with_equal_bits(tmp_path):
+    def start(name):
+        out, result = str(tmp_path / name), str(tmp_path / f"{name}.pt")
+        script = KILLED.format(tests=os.path.dirname(__file__), out=out, result=result)
+        return subprocess.Popen([sys.executable, "-c", script], stderr=subprocess.DEVNULL), result
+
+    process, expected = start("whole")
+    assert process.wait() == 0
+    kills = 0
+    while True:
+        process, result = start("killed")
+        checkpoint = tmp_path / "killed" / "checkpoint.pt"
+        before = checkpoint.stat().st_mtime_ns if checkpoint.exists() else None
+        while process.poll() is None and kills < 3 and not (checkpoint.exists() and checkpoint.stat().st_mtime_ns != before):
+            time.sleep(0.005)
+        if kills < 3:
+            time.sleep(0.05 * kills)
+            process.send_signal(signal.SIGKILL)
+            kills += process.wait() == -signal.SIGKILL
+        if process.wait() == 0:
+            break
+    assert kills == 3
+    assert torch.equal(torch.load(expected, weights_only=True), torch.load(result, weights_only=True))
+
+
+def test_a_longer_run_goes_on_from_a_shorter(tmp_path):
+    T = small_transducer().float()
+    metatrain(T, Scalings(), TRAINING, out=tmp_path)
+    before = parameters(T)
+    again = small_transducer().float()
+    metatrain(again, Scalings(), TRAINING, out=tmp_path)
+    assert torch.equal(parameters(again), before)
+    metatrain(again, Scalings(), replace(TRAINING, steps=15), out=tmp_path)
+    assert not torch.equal(parameters(again), before)
+
+
+def test_another_run_is_not_continued(tmp_path):
+    metatrain(small_transducer().float(), Scalings(), TRAINING, out=tmp_path)
+    with pytest.raises(TransduceError, match="another run .*lr 0.001 there and 0.5 here"):
+        metatrain(small_transducer().float(), Scalings(), replace(TRAINING, lr=0.5), out=tmp_path)
+    with pytest.raises(TransduceError, match="another run .*heads 2 there and 4 here"):
+        metatrain(small_transducer(heads=4).float(), Scalings(), TRAINING, out=tmp_path)
+
+
+class Evil:
+    def __reduce__(self):
+        return os.mkdir, ("evil-was-here",)
+
+
+@pytest.mark.parametrize("spoil", ["truncated", "text", "foreign", "pickle"])
+def test_a_damaged_or_foreign_checkpoint(tmp_path, spoil, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    metatrain(small_transducer().float(), Scalings(), TRAINING, out=tmp_path)
+    checkpoint = tmp_path / "checkpoint.pt"
+    if spoil == "truncated":
+        checkpoint.write_bytes(checkpoint.read_bytes()[:1000])
+    elif spoil == "text":
+        checkpoint.write_text("hello")
+    else:
+        torch.save({"weights": torch.zeros(3)} if spoil == "foreign" else {"x": Evil()}, checkpoint)
+    before = checkpoint.read_bytes()
+    with pytest.raises(TransduceError, match="not a checkpoint"):
+        metatrain(small_transducer().float(), Scalings(), TRAINING, out=tmp_path)
+    assert checkpoint.read_bytes() == before
+    assert not (tmp_path / "evil-was-here").exists()
+
+
+def test_nan_stops_it_and_keeps_the_checkpoint(tmp_path):
+    T = small_transducer().float()
+    metatrain(T, Scalings(), TRAINING, out=tmp_path)
+    before = (tmp_path / "checkpoint.pt").read_bytes()
+    with pytest.raises(TransduceError, match=f"step 12 .*batch seed {seed_for('train', 0, 12)}.*last good checkpoint is kept"):
+        metatrain(T, Scalings(spoiled=True), replace(TRAINING, steps=15), out=tmp_path)
+    assert (tmp_path / "checkpoint.pt").read_bytes() == before
+
+
+TWO = """
+import sys, torch
+sys.path.insert(0, {tests!r})
+from test_metatraining import Scalings, TRAINING, parameters
+from conftest import small_transducer
+from dataclasses import replace
+from transduce import metatrain
+T = small_transducer().float()
+metatrain(T, Scalings(), replace(TRAINING, steps=1, muon_lr=0.0), out={out!r})
+import os
+torch.save((parameters(T), torch.cat([p.grad.flatten() for p in T.parameters() if p.requires_grad])), {out!r} + os.environ["RANK"] + ".pt")
+"""
+
+
+def test_two_processes_take_the_step_of_one_with_twice_the_tasks(tmp_path):
+    script = tmp_path / "two.py"
+    script.write_text(TWO.format(tests=os.path.dirname(__file__), out=str(tmp_path / "two")))
+    command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port", "29513", str(script)]
+    subprocess.run(command, check=True, capture_output=True, env=os.environ | {"OMP_NUM_THREADS": "1"})
+    first, second = (torch.load(f"{tmp_path / 'two'}{rank}.pt", weights_only=True) for rank in (0, 1))
+    T = small_transducer().float()
+    metatrain(T, Scalings(), replace(TRAINING, steps=1, tasks=4, muon_lr=0.0))
+    gradient = torch.cat([p.grad.flatten() for p in T.parameters() if p.requires_grad])
+    assert torch.equal(first[0], second[0])
+    torch.testing.assert_close(first[1], gradient, rtol=1e-4, atol=1e-6)
+
+
+def test_tasks_of_two_processes_are_those_of_one():
+    single = draw(Scalings(), replace(TRAINING, tasks=4), step=3)
+    double = [draw(Scalings(), TRAINING, step=3, rank=rank) for rank in (0, 1)]
+    for key, value in single.items():
+        assert torch.equal(value, torch.cat([part[key] for part in double]))
+
+
+def test_training_never_draws_a_validation_or_test_seed():
+    """Splits live in the two highest bits of the seed, so they cannot meet, whatever the numbers."""
+    seeds = {split: {seed_for(split, 0, i, j) for i in range(300) for j in range(10)} for split in SPLITS}
+    assert not seeds["train"] & seeds["test"]
+    assert not seeds["train"] & seeds["validation"]
+    assert not seeds["validation"] & seeds["test"]
+    assert {seed >> 30 for seed in seeds["test"]} == {SPLITS["test"]}
+
+
+def test_schedules():
+    cosine, halving = Training(steps=700, warmup=10), Training(steps=700, warmup=10, schedule="halving")
+    assert cosine.factor(0) == pytest.approx(0.1, rel=1e-3)
+    assert cosine.factor(350) == pytest.approx(0.5)
+    assert [halving.factor(step) for step in (50, 150, 650)] == [1, 0.5, 0.5**6]
+    with pytest.raises(TransduceError, match="'cosine' or 'halving'"):
+        Training(steps=1, schedule="linear")
+
+
+def test_without_fabric_it_says_how_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "lightning_fabric", None)
+    with pytest.raises(TransduceError, match=r"pip install 'transduce\[train\]'"):
+        metatrain(small_transducer().float(), Scalings(), TRAINING)
+
+
+def test_muon_orthogonalises():
+    X = torch.randn(3, 5, 9, generator=torch.Generator().manual_seed(0))
+    singular = torch.linalg.svdvals(orthogonalise(X, iterations=8))
+    assert singular.min() > 0.6
+    assert singular.max() < 1.3
+
+
+def test_muon_steps_along_the_polar_factor():
+    W = torch.nn.Parameter(torch.zeros(6, 3))
+    W.grad = torch.randn(6, 3, generator=torch.Generator().manual_seed(0))
+    Muon([W], lr=0.1).step()
+    U, _, V = torch.linalg.svd(W.grad, full_matrices=False)
+    cosine = torch.nn.functional.cosine_similarity(-W.detach().flatten(), (U @ V).flatten(), dim=0)
+    assert cosine > 0.95
+
+
+def test_episode_is_the_relative_squared_error():
+    T = small_transducer().float()
+    batch = draw(Scalings(), TRAINING, 0)
+    errors = Episode(T)(**batch)
+    O = T.regress(ExampleSet(batch["v"][1], batch["u"][1]))
+    u_hat, u = O(batch["v_query"][1]), batch["u_query"][1]
+    torch.testing.assert_close(errors[1], (u_hat - u).square().sum(1) / u.square().sum(1), rtol=1e-4, atol=1e-6)

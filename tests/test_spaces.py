@@ -1,0 +1,104 @@
+"""Spaces: what goes in comes out, whatever the grid."""
+
+import numpy as np
+import pytest
+import torch
+
+from transduce import TransduceError
+from transduce.spaces import BranchTrunk, Euclidean, FourierModes, SineModes, space_from_config
+
+MODES = [SineModes(32), SineModes(9, channels=2), FourierModes(32), FourierModes(32, closed=True), FourierModes((5, 4)), FourierModes((4, 3), channels=2)]
+
+
+def band_limited(space, n=3):
+    """Coefficients that some function has: those of random ones, read off a fine grid."""
+    c = torch.randn(n, space.size, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    return space.encode(space.decode(c, 97))
+
+
+@pytest.mark.parametrize("space", MODES, ids=lambda space: str(space.config()))
+class TestModes:
+    def test_decode_encode_is_the_identity(self, space):
+        c = band_limited(space)
+        torch.testing.assert_close(space.encode(space.decode(c, 129)), c, rtol=0, atol=1e-12)
+
+    def test_64_and_257_points_give_equal_coefficients(self, space):
+        c = band_limited(space).float()
+        points = (64, 257) if space.dims == 1 else ((64, 32), (33, 65))
+        coarse, fine = (space.encode(space.decode(c, at)) for at in points)
+        torch.testing.assert_close(coarse, fine, rtol=0, atol=1e-5)
+
+    def test_coefficients_have_the_functions_mean_square(self, space):
+        c = band_limited(space)
+        f = space.decode(c, (400,) * space.dims) if space.dims == 1 else space.decode(c, (64, 64))
+        f = f[..., :-1] if space.closed else f
+        mean_square = f.square().flatten(1).mean(1) * space.channels
+        torch.testing.assert_close(c.square().sum(1), mean_square)
+
+    def test_scattered_sensors(self, space):
+        c = band_limited(space) / 10
+        x = torch.rand(400, space.dims, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+        f = space.decode(c, x)
+        assert f.shape[-1] == 400
+        torch.testing.assert_close(space.decode(space.encode(f, x), 50), space.decode(c, 50), rtol=0, atol=1e-5)
+
+    def test_config_builds_it_again(self, space):
+        again = space_from_config(space.config())
+        assert again.config() == space.config()
+        assert again.size == space.size
+
+    def test_precision_follows_the_input(self, space):
+        c = band_limited(space)
+        single = space.decode(c.float(), 80)
+        assert single.dtype == torch.float32
+        torch.testing.assert_close(space.decode(c, 80), single.double(), rtol=0, atol=1e-4)
+        torch.testing.assert_close(space.encode(space.decode(c, 80)), c, rtol=0, atol=1e-12)
+
+
+def test_fourier_modes_are_those_of_the_fft():
+    f = torch.randn(3, 64, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    c = FourierModes(10).encode(f)
+    transform = torch.fft.rfft(f)[:, :10] / 64
+    torch.testing.assert_close(c[:, 1:10], np.sqrt(2) * transform.real[:, 1:])
+    torch.testing.assert_close(c[:, 11:], np.sqrt(2) * transform.imag[:, 1:])
+
+
+def test_fourier_corner_blocks_in_2d():
+    """Two 10 x 10 corners of two channels: 800 reals (supplement S.3.2)."""
+    space = FourierModes((10, 10), channels=2)
+    assert space.size == 800
+    f = torch.randn(2, 2, 64, 64, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    transform = torch.fft.rfft2(f)
+    kept = torch.zeros_like(transform)
+    for rows in (slice(0, 10), slice(-10, None)):
+        kept[:, :, rows, :10] = transform[:, :, rows, :10]
+    kept[:, :, 10, 0] = transform[:, :, 10, 0]  # the conjugate of (-10, 0), which a real function has too
+    torch.testing.assert_close(space.decode(space.encode(f), (64, 64)), torch.fft.irfft2(kept, (64, 64)))
+
+
+def test_a_coarse_grid_gives_what_it_can():
+    """The carried modes are right, those above zero."""
+    c = torch.zeros(1, 12, dtype=torch.float64)
+    c[0, :7] = torch.arange(1, 8)
+    space = SineModes(12)
+    torch.testing.assert_close(space.encode(space.decode(c, 9)), c)
+
+
+def test_branch_trunk_reads_any_grid():
+    space = BranchTrunk(points=21)
+    line = torch.linspace(0, 1, 21, dtype=torch.float64)[None]
+    torch.testing.assert_close(space.encode(line), line)
+    torch.testing.assert_close(space.encode(torch.linspace(0, 1, 7, dtype=torch.float64)[None]), line)
+    x = torch.cat([torch.tensor([0.0, 1.0]), torch.rand(9, generator=torch.Generator().manual_seed(0))]).double()
+    torch.testing.assert_close(space.encode(x[None], x), line)
+    assert space.double().decode(torch.zeros(3, 21, dtype=torch.float64), torch.rand(5)).shape == (3, 5)
+
+
+def test_euclidean_is_the_identity():
+    space = Euclidean(5)
+    f = torch.randn(3, 5)
+    assert space.decode(space.encode(f), (5,)) is f
+    with pytest.raises(TransduceError, match=r"\(n, 5\)"):
+        space.check(torch.randn(3, 6), None, "v")
+    with pytest.raises(TransduceError, match="no other points"):
+        space.decode(f, 7)

@@ -1,0 +1,24 @@
+"""Regress operators from examples: pairs (v_i, O(v_i)) in, the operator out, in one forward pass."""
+
+from . import families as families
+from .evaluation import evaluate as evaluate
+from .kernels import KERNELS as KERNELS
+from .metatraining import Training as Training
+from .metatraining import metatrain as metatrain
+from .spaces import BranchTrunk as BranchTrunk
+from .spaces import Euclidean as Euclidean
+from .spaces import FourierModes as FourierModes
+from .spaces import SineModes as SineModes
+from .storage import StoredFamily as StoredFamily
+from .storage import read_examples as read_examples
+from .transducer import ConditionedOperator as ConditionedOperator
+from .transducer import Transducer as Transducer
+from .types import ExampleSet as ExampleSet
+from .types import Operator as Operator
+from .types import OperatorFamily as OperatorFamily
+from .types import Regressor as Regressor
+from .types import Task as Task
+from .types import TransduceError as TransduceError
+from .weights import names as pretrained_names
+
+__version__ = "0.1.0"

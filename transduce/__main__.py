@@ -1,0 +1,6 @@
+"""python -m transduce"""
+
+from .cli import main
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,100 @@
+"""Regression without training: the mean of the examples, and kernel ridge.
+
+    u_hat(v) = sum_i K(v_i, v) alpha_i,      alpha = (K + lambda I)^-1 u,      K(v, v') = exp(-gamma sum_k (v_k - v'_k)^2)
+
+gamma and lambda are those with the least leave-one-out error, which no refit is needed for: the residual of example i, left out, is
+
+    u_i - u_hat_{-i}(v_i) = alpha_i / [(K + lambda I)^-1]_ii
+
+and one eigendecomposition of K gives it for every lambda.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from sklearn.metrics.pairwise import euclidean_distances, rbf_kernel
+
+from ..types import ExampleSet, TransduceError, like, to_tensor
+
+GAMMAS = 10 ** np.arange(-6, -1.4, 0.5)
+LAMBDAS = 10.0 ** np.arange(-12, -1)
+
+
+class MeanOfExamples:
+    """u_hat(v) = the mean of the u_i, whatever v: the least that a regression should beat."""
+
+    def regress(self, examples: ExampleSet) -> ConstantOperator:
+        return ConstantOperator(to_tensor(examples.u, "examples.u").mean(0))
+
+
+@dataclass(frozen=True, eq=False)
+class ConstantOperator:
+    """v -> u, the same for every v."""
+
+    u: torch.Tensor
+
+    def __call__(self, v: Any) -> Any:
+        return like(self.u.repeat(len(v), *[1] * self.u.ndim), v)
+
+
+class KernelRidge:
+    """Kernel ridge regression on the values at the grid points, in double precision, neither centred nor scaled.
+
+    gammas, lambdas: what leave-one-out chooses from.
+
+    >>> O = KernelRidge().regress(ExampleSet(v, u))      # v, u of shape (50, 101)
+    >>> O(v_query).shape                                 # v_query of shape (7, 101)
+    (7, 101)
+    """
+
+    def __init__(self, gammas: Any = GAMMAS, lambdas: Any = LAMBDAS):
+        self.gammas, self.lambdas = np.asarray(gammas, float), np.asarray(lambdas, float)
+
+    def regress(self, examples: ExampleSet) -> KernelRidgeOperator:
+        v, u = _rows(examples.v, "examples.v"), _rows(examples.u, "examples.u")
+        distances = euclidean_distances(v, squared=True)
+        fits = (self._fit(gamma, distances, u) for gamma in self.gammas)
+        error, gamma, ridge, alpha = min(fits, key=lambda fit: fit[0])
+        return KernelRidgeOperator(v, alpha, gamma, ridge, error, tuple(examples.v.shape[1:]), tuple(examples.u.shape[1:]))
+
+    def _fit(self, gamma: float, distances: Float[np.ndarray, "n n"], u: Float[np.ndarray, "n d"]) -> tuple[float, float, float, np.ndarray]:
+        """The leave-one-out error, gamma, lambda and alpha of the best lambda."""
+        variance, directions = np.linalg.eigh(np.exp(-gamma * distances))
+        inverse = 1 / (variance.clip(min=0) + self.lambdas[:, None])  # (lambdas, n)
+        alphas = (directions * inverse[:, None, :]) @ (directions.T @ u)
+        residuals = alphas / (inverse @ directions.T**2)[:, :, None]
+        errors = np.square(residuals).sum(-1).mean(-1)
+        best = int(errors.argmin())
+        return float(errors[best]), float(gamma), float(self.lambdas[best]), alphas[best]
+
+
+@dataclass(frozen=True, eq=False)
+class KernelRidgeOperator:
+    """v -> sum_i K(v_i, v) alpha_i, with the gamma and lambda chosen and their leave-one-out error (squares summed over the grid)."""
+
+    v: Float[np.ndarray, "n d_v"]
+    alpha: Float[np.ndarray, "n d_u"]
+    gamma: float
+    ridge: float
+    leave_one_out: float
+    v_shape: tuple[int, ...]
+    u_shape: tuple[int, ...]
+
+    def __call__(self, v: Any) -> Any:
+        if tuple(v.shape[1:]) != self.v_shape:
+            raise TransduceError(
+                f"v has shape {tuple(v.shape)}; the examples' v had (n, {', '.join(map(str, self.v_shape))}), and kernel ridge compares "
+                "values point by point. Interpolate v to their grid."
+            )
+        u_hat = rbf_kernel(_rows(v, "v"), self.v, gamma=self.gamma) @ self.alpha
+        return like(torch.from_numpy(u_hat).reshape(-1, *self.u_shape), v)
+
+
+def _rows(f: Any, name: str) -> Float[np.ndarray, "n d"]:
+    """Functions as rows of values, in double precision."""
+    return to_tensor(f, name).detach().cpu().double().flatten(1).numpy()

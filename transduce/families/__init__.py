@@ -1,0 +1,3 @@
+"""Spaces of operators: one file for each, with its solver."""
+
+from .adr import AdvectionDiffusionReaction as AdvectionDiffusionReaction

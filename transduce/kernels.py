@@ -1,0 +1,115 @@
+"""kappa: kernels between functions whose values are linear maps of U (equation 4, Proposition 1).
+
+    kappa(v, v')(u) = W [..., A^j(v, v') V^j(u), ...]_{j <= J}
+
+with one of the supplement's three A (S.2.2), normalised over the examples:
+
+    exp_dot   A = exp(<K v, Q v'> / tau)
+    rbf       A = exp(-|K v - Q v'|^2 / tau)        (the supplement drops the sign)
+    l2        A = |K v - Q v'|^2
+
+The sum over the examples, sum_i kappa(v_i, v)(u_i), is computed in two halves: `condition` turns the examples into keys
+and values once, and calling the kernel evaluates the sum at any number of queries.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import torch
+from einops import rearrange
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from .types import TransduceError
+
+
+class Sources(NamedTuple):
+    """What a kernel keeps of the examples."""
+
+    key: Float[Tensor, "b h n c"]
+    value: Float[Tensor, "b h n e"]
+    mask: Bool[Tensor, "b n"] | None
+
+
+class Kappa(nn.Module):
+    """J heads of `width` features each; subclasses say how a query weighs the examples."""
+
+    def __init__(self, d_v: int, d_u: int, heads: int, width: int, tau: float = 1.0, learn_tau: bool = True, bias: bool = False):
+        super().__init__()
+        self.heads = heads
+        self.query = nn.Linear(d_v, heads * width, bias=bias)
+        self.key = nn.Linear(d_v, heads * width, bias=bias)
+        self.value = nn.Linear(d_u, heads * width, bias=False)
+        self.out = nn.Linear(heads * width, d_u, bias=False)
+        self.log_tau = nn.Parameter(torch.tensor(math.log(tau)), requires_grad=learn_tau)
+
+    @property
+    def tau(self) -> Float[Tensor, ""]:
+        """The temperature: positive, whatever training does."""
+        return self.log_tau.exp()
+
+    def condition(self, v: Float[Tensor, "b n d_v"], u: Float[Tensor, "b n d_u"], mask: Bool[Tensor, "b n"] | None = None) -> Sources:
+        """The keys and values of the examples; where `mask` is False there is none."""
+        return Sources(self._heads(self.key(v)), self._heads(self.value(u)), mask)
+
+    def forward(self, sources: Sources, v: Float[Tensor, "b m d_v"]) -> Float[Tensor, "b m d_u"]:
+        """sum_i kappa(v_i, v)(u_i) at each query v."""
+        return self.out(rearrange(self.transport(sources, self._heads(self.query(v))), "b h m e -> b m (h e)"))
+
+    def transport(self, sources: Sources, query: Float[Tensor, "b h m c"]) -> Float[Tensor, "b h m e"]:
+        """sum_i A(v_i, v) V(u_i) / sum_i A(v_i, v), head by head."""
+        raise NotImplementedError
+
+    def weights(self, sources: Sources, v: Float[Tensor, "b m d_v"]) -> Float[Tensor, "b h m n"]:
+        """The normalised A(v_i, v), to look at: how much each example counts for each query."""
+        n = sources.key.shape[-2]
+        picks = torch.eye(n, dtype=v.dtype, device=v.device).expand(*sources.key.shape[:2], n, n)
+        return self.transport(sources._replace(value=picks), self._heads(self.query(v)))
+
+    def _heads(self, x: Tensor) -> Tensor:
+        return rearrange(x, "b n (h c) -> b h n c", h=self.heads)
+
+
+class ExpDot(Kappa):
+    """A = exp(<K v, Q v'> / tau): dot-product attention."""
+
+    def transport(self, sources: Sources, query: Float[Tensor, "b h m c"]) -> Float[Tensor, "b h m e"]:
+        mask = None if sources.mask is None else sources.mask[:, None, None, :]
+        return nn.functional.scaled_dot_product_attention(query / self.tau, sources.key, sources.value, mask, scale=1.0)
+
+
+class Rbf(Kappa):
+    """A = exp(-|K v - Q v'|^2 / tau); |Q v'|^2 is the same for all examples and cancels."""
+
+    def transport(self, sources: Sources, query: Float[Tensor, "b h m c"]) -> Float[Tensor, "b h m e"]:
+        bias = -sources.key.square().sum(-1)[:, :, None, :] / self.tau
+        if sources.mask is not None:
+            bias = bias.masked_fill(~sources.mask[:, None, None, :], -torch.inf)
+        return nn.functional.scaled_dot_product_attention(2 * query / self.tau, sources.key, sources.value, bias, scale=1.0)
+
+
+class L2(Kappa):
+    """A = |K v - Q v'|^2. It has no temperature: a factor of A cancels in the normalisation."""
+
+    def __init__(self, d_v: int, d_u: int, heads: int, width: int, tau: float = 1.0, learn_tau: bool = True, bias: bool = False):
+        super().__init__(d_v, d_u, heads, width, tau, learn_tau=False, bias=bias)
+
+    def transport(self, sources: Sources, query: Float[Tensor, "b h m c"]) -> Float[Tensor, "b h m e"]:
+        key = sources.key
+        distance = query.square().sum(-1)[..., :, None] + key.square().sum(-1)[..., None, :] - 2 * query @ key.mT
+        distance = distance.clamp(min=0) + torch.finfo(key.dtype).eps  # equal weights where every distance is zero
+        if sources.mask is not None:
+            distance = distance * sources.mask[:, None, None, :]
+        return distance / distance.sum(-1, keepdim=True) @ sources.value
+
+
+KERNELS: dict[str, type[Kappa]] = {"exp_dot": ExpDot, "rbf": Rbf, "l2": L2}
+
+
+def kernel(name: str) -> type[Kappa]:
+    """The kernel class of this name."""
+    if name not in KERNELS:
+        raise TransduceError(f"kappa={name!r} is not a kernel; expected one of {', '.join(KERNELS)}.")
+    return KERNELS[name]

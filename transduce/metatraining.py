@@ -1,0 +1,262 @@
+"""Meta-training: learn to regress by regressing (equation 7).
+
+    J(theta) = E_tasks [ mean_j |T_theta(D_train)(v_j) - O(v_j)| / |O(v_j)| ]
+
+Each step draws n, then tasks of n examples and m queries from the family, and descends on the queries' relative error: its square, which
+is what we report, lets the few hardest functions drown the others (docs/training.md).
+Everything a step draws is seeded by (seed, step, task), so a run that is killed and started again from its last checkpoint ends
+with the same bits, and p processes with t tasks each take the step of one process with p t.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from .optimisers import make_optimisers
+from .progress import Journal
+from .random_fields import generator_for, seed_for
+from .transducer import Transducer
+from .types import OperatorFamily, Task, TransduceError, to_tensor
+
+
+@dataclass(frozen=True)
+class Training:
+    """How to meta-train.
+
+    lr: of AdamW; muon_lr: of Muon, which trains the matrices unless it is 0. tasks: per step and process. n: the range that example counts are drawn from, evenly in log n. queries: of each task. schedule:
+    after `warmup` steps, "cosine" to zero or "halving" six times. clip: the gradient norm's bound. average: the decay of an
+    exponential average of the weights, which then are the ones validated and kept; 0 for none. standardise: measure inputs in units of their spread over the family.
+    """
+
+    steps: int
+    lr: float = 1e-3
+    muon_lr: float = 0.02
+    tasks: int = 8
+    n: tuple[int, int] = (20, 100)
+    queries: int = 16
+    schedule: str = "cosine"
+    warmup: int = 200
+    clip: float = 1.0
+    average: float = 0.0
+    seed: int = 0
+    validate_every: int = 500
+    checkpoint_every: int = 100
+    validation_tasks: int = 32
+    standardise: bool = True
+
+    def __post_init__(self) -> None:
+        if self.schedule not in ("cosine", "halving"):
+            raise TransduceError(f"schedule={self.schedule!r}; expected 'cosine' or 'halving'.")
+        if self.steps < 1 or self.tasks < 1 or self.queries < 1 or not 1 <= self.n[0] <= self.n[1]:
+            raise TransduceError(f"steps, tasks and queries are at least 1 and n is (low, high) with 1 <= low <= high; received {self}.")
+
+    def factor(self, step: int) -> float:
+        """What the learning rates are multiplied by at a step."""
+        warm = min(1.0, (step + 1) / max(self.warmup, 1))
+        done = step / self.steps
+        fall = (1 + math.cos(math.pi * done)) / 2 if self.schedule == "cosine" else 0.5 ** int(7 * done)
+        return warm * fall
+
+
+class Episode(nn.Module):
+    """The relative squared error of each query of a batch of tasks."""
+
+    def __init__(self, T: Transducer):
+        super().__init__()
+        self.T = T
+
+    def forward(self, v: Tensor, u: Tensor, v_query: Tensor, u_query: Tensor, x: Tensor | None = None) -> Tensor:
+        T = self.T
+        u_hat = T(T.V.encode(v, x), T.U.encode(u, x), T.V.encode(v_query, x))
+        grid = u_query.shape[2 + (T.U.channels > 1) :]
+        error = (T.U.decode(u_hat, tuple(grid) if x is None else x) - u_query).flatten(2).square().sum(-1)
+        return error / u_query.flatten(2).square().sum(-1).clamp(min=1e-12)
+
+
+def stack(tasks: list[Task]) -> dict[str, Tensor]:
+    """Tasks of equal n and m as one batch."""
+    parts = {"v": ("examples", "v"), "u": ("examples", "u"), "v_query": ("queries", "v"), "u_query": ("queries", "u")}
+    batch = {key: torch.stack([to_tensor(getattr(getattr(task, a), b), key) for task in tasks]) for key, (a, b) in parts.items()}
+    x = tasks[0].examples.x
+    return batch if x is None else {**batch, "x": to_tensor(x, "x")}
+
+
+def draw(family: OperatorFamily, training: Training, step: int, rank: int = 0) -> dict[str, Tensor]:
+    """The tasks that process `rank` sees at a step."""
+    low, high = training.n
+    share = torch.rand((), generator=generator_for("train", training.seed, step)).item()
+    n = min(high, int(low * ((high + 1) / low) ** share))
+    numbers = range(rank * training.tasks, (rank + 1) * training.tasks)
+    try:
+        return stack([family.sample_task(n, training.queries, generator_for("train", training.seed, step, i)) for i in numbers])
+    except TransduceError as error:
+        raise TransduceError(f"at step {step}, batch seed {seed_for('train', training.seed, step)}: {error}") from None
+
+
+def inputs(family: OperatorFamily, training: Training, number: int) -> Tensor:
+    """The example inputs of one training task."""
+    return stack([family.sample_task(training.n[1], 1, generator_for("train", training.seed, number))])["v"].flatten(0, 1)
+
+
+def metatrain(
+    T: Transducer,
+    family: OperatorFamily,
+    training: Training,
+    *,
+    validation: OperatorFamily | None = None,
+    out: str | Path | None = None,
+    fabric: Any = None,
+) -> float | None:
+    """Meta-train T in place; returns its validation error, the mean relative squared error at n = 50 or the nearest trained n.
+
+    validation: the family of the validation tasks, drawn with seeds that training never uses; give the family itself when it draws
+    new operators. out: a folder for checkpoint, log and TensorBoard events; started again with the same folder, the run goes on
+    where its last checkpoint stood, even with more `steps`. fabric: a Lightning Fabric that was set up otherwise.
+    """
+    fabric = fabric or make_fabric()
+    episode = Episode(T)
+    optimisers = make_optimisers(episode, training.lr, training.muon_lr)
+    if training.standardise:
+        T.standardise(T.V.encode(torch.cat([inputs(family, training, i) for i in range(64)]).to(T.spread)))
+    averaged = Averaged(T, training.average)
+    folder = None if out is None else Path(out)
+    step = 0
+    if folder is not None and (folder / "checkpoint.pt").exists():
+        step = restore(folder / "checkpoint.pt", T, optimisers, averaged, training)
+    rates = [training.lr if isinstance(optimiser, torch.optim.AdamW) else training.muon_lr for optimiser in optimisers]
+    model, *optimisers = fabric.setup(episode, *optimisers)
+    tasks = [] if validation is None else validation_tasks(validation, training)
+    error = None
+    with Journal(folder, training.steps, step, quiet=fabric.global_rank > 0, tasks=training.tasks * fabric.world_size) as journal:
+        while step < training.steps:
+            batch = fabric.to_device(draw(family, training, step, fabric.global_rank))
+            for optimiser, rate in zip(optimisers, rates, strict=True):
+                optimiser.zero_grad()
+                for group in optimiser.param_groups:
+                    group["lr"] = rate * training.factor(step)
+            loss = model(**batch).add(1e-8).sqrt().mean()
+            fabric.backward(loss)
+            norm = nn.utils.clip_grad_norm_(T.parameters(), training.clip)
+            if not torch.isfinite(norm):
+                raise TransduceError(
+                    f"the gradient at step {step} is {norm.item()} (loss {loss.item()}, batch seed {seed_for('train', training.seed, step)}); "
+                    f"expected finite. {'The last good checkpoint is kept; l' if folder else 'L'}ower lr, or look for bad values in the data."
+                )
+            for optimiser in optimisers:
+                optimiser.step()
+            averaged.update(T)
+            step += 1
+            if tasks and (step % training.validate_every == 0 or step == training.steps):
+                error = validate(averaged.best(T), tasks)
+            journal.step(step, loss=loss.item(), lr=training.lr * training.factor(step - 1), error=error)
+            if folder is not None and fabric.is_global_zero and (step % training.checkpoint_every == 0 or step == training.steps):
+                save(folder / "checkpoint.pt", T, optimisers, averaged, training, step)
+    if error is None and tasks:
+        error = validate(averaged.best(T), tasks)
+    averaged.copy_to(T)
+    return error
+
+
+class Averaged:
+    """The exponential average of the weights; the weights themselves when the decay is 0."""
+
+    def __init__(self, T: Transducer, decay: float):
+        self.decay = decay
+        self.model: Transducer | None = None
+        if decay:
+            self.model = Transducer.from_config(T.config).to(next(T.parameters()))
+            self.model.load_state_dict(T.state_dict())
+            self.model.requires_grad_(False)
+
+    @torch.no_grad()
+    def update(self, T: Transducer) -> None:
+        if self.model is not None:
+            torch._foreach_lerp_(list(self.model.parameters()), list(T.parameters()), 1 - self.decay)
+
+    def best(self, T: Transducer) -> Transducer:
+        return T if self.model is None else self.model
+
+    @torch.no_grad()
+    def copy_to(self, T: Transducer) -> None:
+        if self.model is not None:
+            T.load_state_dict(self.model.state_dict())
+
+
+def make_fabric() -> Any:
+    """Lightning Fabric for the processes that torchrun started, or for this one."""
+    try:
+        from lightning_fabric import Fabric
+    except ImportError:
+        raise TransduceError("meta-training runs on Lightning Fabric, which is not installed. Install it: pip install 'transduce[train]'") from None
+    world, local = int(os.environ.get("WORLD_SIZE", 1)), int(os.environ.get("LOCAL_WORLD_SIZE", 1))
+    fabric = Fabric(devices=local, num_nodes=world // local, strategy="ddp" if world > 1 else "auto")
+    fabric.launch()
+    return fabric
+
+
+def validation_tasks(family: OperatorFamily, training: Training) -> list[dict[str, Tensor]]:
+    """Tasks that training never sees, at n = 50 or the nearest trained n."""
+    n = min(max(50, training.n[0]), training.n[1])
+    draws = (family.sample_task(n, 50, generator_for("validation", training.seed, i)) for i in range(training.validation_tasks))
+    return [stack([task]) for task in draws]
+
+
+@torch.no_grad()
+def validate(T: Transducer, tasks: list[dict[str, Tensor]]) -> float:
+    """The mean relative squared error over the validation tasks."""
+    parameter = next(T.parameters())
+    return sum(Episode(T)(**{key: value.to(parameter) for key, value in task.items()}).mean().item() for task in tasks) / len(tasks)
+
+
+def save(path: Path, T: Transducer, optimisers: list[Any], averaged: Averaged, training: Training, step: int) -> None:
+    """Write a complete checkpoint, atomically."""
+    state = {
+        "format": "transduce checkpoint",
+        "step": step,
+        "config": T.config,
+        "training": asdict(training),
+        "model": T.state_dict(),
+        "averaged": None if averaged.model is None else averaged.model.state_dict(),
+        "optimisers": [optimiser.state_dict() for optimiser in optimisers],
+        "random": torch.get_rng_state(),
+    }
+    temporary = path.with_suffix(".partial")
+    with open(temporary, "wb") as file:
+        torch.save(state, file)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(temporary, path)
+
+
+def restore(path: Path, T: Transducer, optimisers: list[torch.optim.Optimizer], averaged: Averaged, training: Training) -> int:
+    """Load a checkpoint into model and optimiser; returns the step it was taken at."""
+    remedy = "Move it away to start anew, or give another folder."
+    try:
+        state = torch.load(path, weights_only=True, map_location="cpu")
+    except Exception as error:
+        kind = type(error).__name__
+        raise TransduceError(f"{path} is not a checkpoint, or is damaged ({kind}). {remedy}") from None
+    if not isinstance(state, dict) or state.get("format") != "transduce checkpoint":
+        raise TransduceError(f"{path} is not a checkpoint that transduce wrote. {remedy}")
+    ours, theirs = json.loads(json.dumps(T.config)), json.loads(json.dumps(state["config"]))
+    may_change = ("steps", "validate_every", "checkpoint_every", "validation_tasks")
+    ours |= {k: v for k, v in json.loads(json.dumps(asdict(training))).items() if k not in may_change}
+    theirs |= {k: v for k, v in json.loads(json.dumps(state["training"])).items() if k not in may_change}
+    if ours != theirs:
+        other = ", ".join(f"{k} {theirs.get(k)} there and {ours.get(k)} here" for k in ours if theirs.get(k) != ours.get(k))
+        raise TransduceError(f"{path} belongs to another run ({other}). {remedy}")
+    T.load_state_dict(state["model"])
+    if averaged.model is not None:
+        averaged.model.load_state_dict(state["averaged"])
+    for optimiser, kept in zip(optimisers, state["optimisers"], strict=True):
+        optimiser.load_state_dict(kept)
+    torch.set_rng_state(state["random"])
+    return int(state["step"])

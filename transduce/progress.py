@@ -1,0 +1,82 @@
+"""What long work shows: a live line on a terminal, plain lines elsewhere, a JSON line each for machines, TensorBoard if installed."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.live import Live
+
+from .types import TransduceError
+
+
+class Journal:
+    """The record of a training run, as a context manager."""
+
+    def __init__(self, folder: Path | None, steps: int, start: int, tasks: int, quiet: bool = False, every: int = 100):
+        self.folder, self.steps, self.start, self.tasks, self.quiet, self.every = folder, steps, start, tasks, quiet, every
+
+    def __enter__(self) -> Journal:
+        self.begun = time.monotonic()
+        self.live = self.file = self.board = None
+        if self.quiet:
+            return self
+        if self.folder is not None:
+            self._open(self.folder)
+        if sys.stderr.isatty():
+            self.live = Live(console=Console(stderr=True), refresh_per_second=4)
+            self.live.start()
+        return self
+
+    def _open(self, folder: Path) -> None:
+        path = folder / "log.jsonl"
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            before = path.read_text().splitlines() if path.exists() else []
+            lines = [line for line in before if line.endswith("}") and json.loads(line)["step"] <= self.start]
+            path.write_text("".join(line + "\n" for line in lines))  # what came after the checkpoint is done again
+            self.file = path.open("a")
+        except OSError as error:
+            raise TransduceError(f"cannot write to {folder} ({error}). Give a folder that can be written to.") from None
+        try:
+            from torch.utils.tensorboard import SummaryWriter
+        except ImportError:
+            return
+        self.board = SummaryWriter(str(folder), purge_step=self.start)
+
+    def step(self, step: int, loss: float, lr: float, error: float | None) -> None:
+        """Tell of one step."""
+        if self.quiet:
+            return
+        seconds = time.monotonic() - self.begun
+        rate = (step - self.start) / seconds
+        left = (self.steps - step) / rate
+        text = f"step {step}/{self.steps}  loss {loss:.3e}"
+        text += "" if error is None else f"  validation {error:.3e}"
+        text += f"  {rate * self.tasks:.0f} tasks/s  {int(left // 60)}:{int(left % 60):02d} left"
+        if self.live is not None:
+            self.live.update(text)
+        if step % self.every == 0 or step == self.steps:
+            self._record(step, text, loss=loss, lr=lr, validation=error, seconds=round(seconds, 2))
+
+    def _record(self, step: int, text: str, **values: Any) -> None:
+        if self.live is None:
+            print(text, file=sys.stderr, flush=True)
+        if self.file is not None:
+            self.file.write(json.dumps({"step": step, **values}) + "\n")
+            self.file.flush()
+        if self.board is not None:
+            for name, value in values.items():
+                if value is not None:
+                    self.board.add_scalar(name, value, step)
+
+    def __exit__(self, *_: object) -> None:
+        for thing in (self.file, self.board):
+            if thing is not None:
+                thing.close()
+        if self.live is not None:
+            self.live.stop()

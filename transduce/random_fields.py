@@ -1,0 +1,53 @@
+"""Gaussian random fields with the squared-exponential covariance (supplement S.3.1).
+
+    g ~ G(0, k_l),      k_l(x, x') = exp(-|x - x'|^2 / (2 l^2))
+
+Also the seeds: every draw in the library comes from a generator named by what it is for, and the draws of meta-training,
+validation and meta-test can never meet.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+SPLITS = {"train": 0, "validation": 1, "test": 2}
+
+
+def seed_for(split: str, *numbers: int) -> int:
+    """The seed of draw `numbers` of a split.
+
+    The split is the two highest of the 32 bits that torch's generator reads, so seeds of different splits differ.
+    """
+    hashed = int(np.random.SeedSequence(numbers).generate_state(1)[0])
+    return SPLITS[split] << 30 | hashed >> 2
+
+
+def generator_for(split: str, *numbers: int) -> torch.Generator:
+    """A generator for draw `numbers` of a split: "train", "validation" or "test"."""
+    return torch.Generator().manual_seed(seed_for(split, *numbers))
+
+
+@lru_cache(maxsize=32)
+def _covariance_root(points: int, length_scale: float) -> Float[Tensor, "x r"]:
+    """S with S S^T = k_l on a uniform grid that includes both ends, without its numerically empty directions."""
+    x = torch.linspace(0, 1, points, dtype=torch.float64)
+    covariance = torch.exp(-((x[:, None] - x[None, :]) ** 2) / (2 * length_scale**2))
+    variance, directions = torch.linalg.eigh(covariance)
+    kept = variance > 1e-14 * variance[-1]
+    return directions[:, kept] * variance[kept].sqrt()
+
+
+def gaussian_field(n: int, points: int, length_scale: float, generator: torch.Generator) -> Float[Tensor, "n x"]:
+    """n fields on a uniform grid of [0, 1] that includes both ends, in double precision.
+
+    >>> gaussian_field(3, 401, 0.2, torch.Generator()).shape
+    torch.Size([3, 401])
+    """
+    root = _covariance_root(points, length_scale)
+    normal = torch.randn(n, root.shape[1], dtype=torch.float64, generator=generator)
+    return normal @ root.T

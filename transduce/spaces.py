@@ -1,0 +1,317 @@
+"""How a function becomes a vector, and back.
+
+    f(x) = sum_k c_k phi_k(x),      encode: f -> c,      decode: c -> f
+
+FourierModes and SineModes have a fixed orthonormal basis, so that |c|^2 is the mean square of f. Encoding is a product with the
+matrix that solves the weighted least squares problem
+
+    min_c  sum_j w_j (f(x_j) - sum_k c_k phi_k(x_j))^2  (+ a touch of smoothness where the sensors are scattered)
+
+which on a uniform grid is the discrete Fourier (sine) transform; decoding is a product with the basis at any points.
+BranchTrunk reads values and has a learned basis (supplement S.2.3). Euclidean is the identity.
+
+A function of one channel has shape (..., *grid), one of several (..., channels, *grid), coefficients (..., size).
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from .types import TransduceError, to_tensor
+
+
+class Space(nn.Module):
+    """A space of functions on [0, 1]^dims with `channels` components, held as vectors of length `size`."""
+
+    dims: int = 1
+    channels: int = 1
+    size: int
+
+    def config(self) -> dict[str, Any]:
+        """What `space_from_config` needs to build this space again."""
+        raise NotImplementedError
+
+    def encode(self, f: Tensor, x: Tensor | None = None) -> Tensor:
+        """Coefficients (..., size) of functions on a uniform grid, or at the scattered points x."""
+        raise NotImplementedError
+
+    def decode(self, c: Tensor, at: Any) -> Tensor:
+        """Functions on a uniform grid of `at` points (a tuple in 2-D), or at the scattered points `at`."""
+        raise NotImplementedError
+
+    def check(self, f: Tensor, x: Tensor | None, name: str) -> tuple[int, ...]:
+        """The grid's shape, of n functions with one leading axis; raises a TransduceError if they do not fit."""
+        scattered = x is not None
+        grid_dims = 1 if scattered else self.dims
+        expected = ("n",) + (() if self.channels == 1 else (str(self.channels),)) + (("points",) if grid_dims == 1 else ("x", "y"))
+        if f.ndim != len(expected) or (self.channels > 1 and f.shape[1] != self.channels):
+            raise TransduceError(
+                f"{name} has shape {tuple(f.shape)}; this model expects ({', '.join(expected)}). "
+                + ("Add the missing axis." if f.ndim < len(expected) else "Reshape it, or use a model made for it.")
+            )
+        shape = tuple(f.shape[-grid_dims:])
+        if x is not None and (len(x) != shape[0] or x.numel() != len(x) * self.dims):
+            raise TransduceError(
+                f"{name} has {shape[0]} values a function, and x holds positions of shape {tuple(x.shape)}; expected "
+                f"({shape[0]}{'' if self.dims == 1 else f', {self.dims}'}). Give one position for each value."
+            )
+        return shape
+
+
+class Modes(Space):
+    """A fixed basis; subclasses give the functions and which of them a grid carries."""
+
+    closed: bool
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._matrices: dict[Any, Tensor] = {}
+
+    def basis(self, x: Float[Tensor, "p dims"]) -> Float[Tensor, "k p"]:
+        """The basis functions of one channel at the points x, in double precision."""
+        raise NotImplementedError
+
+    def frequencies(self) -> Float[Tensor, "k dims"]:
+        """How often each basis function changes sign along each axis, about."""
+        raise NotImplementedError
+
+    def carried(self, points: int) -> int:
+        """How many modes along an axis a uniform grid of this many points tells apart."""
+        raise NotImplementedError
+
+    def points_for(self, modes: int) -> int:
+        """The coarsest uniform grid that carries this many modes along an axis."""
+        raise NotImplementedError
+
+    def grid(self, shape: tuple[int, ...]) -> Float[Tensor, "p dims"]:
+        """The points of a uniform grid; a periodic one leaves out its last point."""
+        axes = [torch.arange(p, dtype=torch.float64) / max(p - self.closed, 1) for p in shape]
+        return torch.stack([axis.flatten() for axis in torch.meshgrid(*axes, indexing="ij")], -1)
+
+    def check(self, f: Tensor, x: Tensor | None, name: str) -> tuple[int, ...]:
+        shape = super().check(f, x, name)
+        if x is not None:
+            return shape
+        wanted = [int(axis.max()) for axis in self.frequencies().T]
+        carried = [self.carried(points) for points in shape]
+        if any(have < want for have, want in zip(carried, wanted, strict=True)):
+            problem = f"{name} has {' x '.join(map(str, shape))} points, enough for {min(carried)} modes; this model reads {max(wanted)}"
+            remedy = f"Give at least {' x '.join(str(self.points_for(want)) for want in wanted)} points"
+            if any(4 * have < want for have, want in zip(carried, wanted, strict=True)):
+                raise TransduceError(f"{problem}. {remedy}.")
+            warnings.warn(f"{problem}: those above are taken to be zero. {remedy} for all.", stacklevel=5)
+        return shape
+
+    def encode(self, f: Tensor, x: Tensor | None = None) -> Tensor:
+        if x is None:
+            shape = tuple(f.shape[f.ndim - self.dims :])
+            f = f.flatten(f.ndim - self.dims)
+            matrix = self._kept(("encode", shape), f, lambda: self._grid_encoder(shape))
+        else:
+            matrix = self._scattered_encoder(x).to(f)
+        c = f @ matrix
+        return c if self.channels == 1 else c.flatten(-2)
+
+    def decode(self, c: Tensor, at: Any) -> Tensor:
+        if isinstance(at, int):
+            at = (at,) * self.dims
+        if self.channels > 1:
+            c = c.unflatten(-1, (self.channels, -1))
+        if isinstance(at, tuple):
+            return (c @ self._kept(("decode", at), c, lambda: self.basis(self.grid(at)))).unflatten(-1, at)
+        return c @ self.basis(self._positions(at)).to(c)
+
+    def _kept(self, key: Any, f: Tensor, make: Callable[[], Tensor]) -> Tensor:
+        """The matrix `make()` in f's precision and place, made once for each grid."""
+        key = (key, f.dtype, f.device)
+        if key not in self._matrices:
+            self._matrices[key] = make().to(f)
+        return self._matrices[key]
+
+    def _positions(self, x: Any) -> Float[Tensor, "p dims"]:
+        x = to_tensor(x, "positions").detach().to("cpu", torch.float64)
+        if x.ndim > 2 or x.numel() != len(x) * self.dims:
+            raise TransduceError(f"positions have shape {tuple(x.shape)}; expected (points{', ' + str(self.dims) if self.dims > 1 else ''}).")
+        x = x.reshape(-1, self.dims)
+        if len(x) and (x.min() < 0 or x.max() > 1):
+            raise TransduceError(f"positions run from {x.min():g} to {x.max():g}; expected within [0, 1]. Rescale the domain to the unit cube.")
+        return x
+
+    def _grid_encoder(self, shape: tuple[int, ...]) -> Float[Tensor, "p k"]:
+        carried = [self.carried(points) for points in shape]
+        weight = torch.ones(shape, dtype=torch.float64)
+        if self.closed:  # the trapezoidal rule: end points count half
+            for axis in range(self.dims):
+                weight.select(axis, 0).div_(2)
+                weight.select(axis, -1).div_(2)
+        kept = (self.frequencies() <= torch.tensor(carried)).all(1)
+        basis = self.basis(self.grid(shape))[kept]
+        weighted = basis * weight.flatten()
+        matrix = torch.zeros(math.prod(shape), len(kept), dtype=torch.float64)
+        matrix[:, kept] = (torch.linalg.pinv(weighted @ basis.T, hermitian=True, rtol=1e-10) @ weighted).T
+        return matrix
+
+    def _scattered_encoder(self, x: Tensor) -> Float[Tensor, "p k"]:
+        x = self._positions(x)
+        frequencies = self.frequencies()
+        if len(x) < len(frequencies):
+            raise TransduceError(f"{len(x)} sensors are too few for the {len(frequencies)} coefficients that this model reads. Give at least {len(frequencies)}.")
+        basis = self.basis(x)
+        rough = 1e-12 * (1 + frequencies.square().sum(1)) ** 2  # settles what the gaps between sensors leave open
+        return torch.linalg.solve(basis @ basis.T / len(x) + torch.diag(rough), basis / len(x)).T
+
+
+class SineModes(Modes):
+    """phi_k(x) = sqrt(2) sin(k pi x), k = 1..modes: functions that vanish at both ends of [0, 1].
+
+    >>> SineModes(64).encode(torch.zeros(50, 101)).shape
+    torch.Size([50, 64])
+    """
+
+    closed = True
+
+    def __init__(self, modes: int, channels: int = 1):
+        super().__init__()
+        self.modes, self.channels, self.size = modes, channels, modes * channels
+
+    def config(self) -> dict[str, Any]:
+        return {"space": "SineModes", "modes": self.modes, "channels": self.channels}
+
+    def frequencies(self) -> Float[Tensor, "k dims"]:
+        return torch.arange(1, self.modes + 1, dtype=torch.float64)[:, None]
+
+    def basis(self, x: Float[Tensor, "p dims"]) -> Float[Tensor, "k p"]:
+        return math.sqrt(2) * torch.sin(math.pi * self.frequencies() @ x.T)
+
+    def carried(self, points: int) -> int:
+        return points - 2
+
+    def points_for(self, modes: int) -> int:
+        return modes + 2
+
+
+class FourierModes(Modes):
+    """The first complex modes of the discrete Fourier transform, their real and imaginary parts one after the other.
+
+    In 1-D: k = 0..modes-1, so 2 modes reals. In 2-D, modes = (a, b): the two corner blocks k_1 in 0..a-1 and -a..-1, k_2 in
+    0..b-1, so 4 a b reals a channel. closed: grids include both ends (of functions that agree there) rather than leaving out the last point.
+
+    >>> FourierModes((10, 10), channels=2).encode(torch.zeros(50, 2, 64, 64)).shape
+    torch.Size([50, 800])
+    """
+
+    def __init__(self, modes: int | tuple[int, int] | list[int], channels: int = 1, closed: bool = False):
+        super().__init__()
+        self.modes = (modes,) if isinstance(modes, int) else tuple(modes)
+        self.dims, self.channels, self.closed = len(self.modes), channels, closed
+        if self.dims == 1:
+            k = torch.arange(self.modes[0])[:, None]
+        else:
+            rows = torch.cat([torch.arange(self.modes[0]), torch.arange(-self.modes[0], 0)])
+            k = torch.cartesian_prod(rows, torch.arange(self.modes[1]))
+        self._k = k.to(torch.float64)
+        mirrored = (self._k[:, None] == -self._k[None, :]).all(-1).any(1)  # its conjugate is among the modes too
+        self._amplitude = torch.where(mirrored, 1.0, math.sqrt(2)).to(torch.float64)
+        self.size = 2 * len(k) * channels
+
+    def config(self) -> dict[str, Any]:
+        return {"space": "FourierModes", "modes": list(self.modes), "channels": self.channels, "closed": self.closed}
+
+    def frequencies(self) -> Float[Tensor, "k dims"]:
+        return self._k.abs().repeat(2, 1)
+
+    def basis(self, x: Float[Tensor, "p dims"]) -> Float[Tensor, "k p"]:
+        phase = 2 * math.pi * self._k @ x.T
+        return torch.cat([torch.cos(phase), -torch.sin(phase)]) * self._amplitude.repeat(2)[:, None]
+
+    def carried(self, points: int) -> int:
+        return (points - self.closed) // 2
+
+    def points_for(self, modes: int) -> int:
+        return 2 * modes + self.closed
+
+
+class BranchTrunk(Space):
+    """Values at `points` equal steps in; out, the weights of as many functions of x that a trunk network has learned.
+
+        T(D)(v)(x) = sum_p g_p(D)(v) f_p(x)       (supplement S.2.3)
+    """
+
+    def __init__(self, points: int = 101, hidden: int = 128, depth: int = 3):
+        super().__init__()
+        self.points, self.hidden, self.depth, self.size = points, hidden, depth, points
+        widths = [1] + [hidden] * depth + [points]
+        layers = [module for a, b in zip(widths[:-1], widths[1:], strict=True) for module in (nn.Linear(a, b), nn.GELU())]
+        self.trunk = nn.Sequential(*layers[:-1])
+
+    def config(self) -> dict[str, Any]:
+        return {"space": "BranchTrunk", "points": self.points, "hidden": self.hidden, "depth": self.depth}
+
+    def encode(self, f: Tensor, x: Tensor | None = None) -> Tensor:
+        known = torch.linspace(0, 1, f.shape[-1], dtype=torch.float64) if x is None else x.detach().to("cpu", torch.float64).flatten()
+        if x is None and len(known) == self.points:
+            return f
+        if len(known) < 2:
+            raise TransduceError(f"{len(known)} value a function is too few to interpolate. Give at least 2 points.")
+        return f @ self._interpolation(known).to(f)
+
+    def _interpolation(self, known: Float[Tensor, " q"]) -> Float[Tensor, "q p"]:
+        """The matrix that interpolates linearly from the known points to this space's own."""
+        order = torch.argsort(known)
+        at = torch.linspace(0, 1, self.points, dtype=torch.float64)
+        right = torch.searchsorted(known[order], at).clamp(1, len(known) - 1)
+        a, b = order[right - 1], order[right]
+        share = ((at - known[a]) / (known[b] - known[a]).clamp(min=1e-12)).clamp(0, 1)
+        matrix = torch.zeros(len(known), self.points, dtype=torch.float64)
+        columns = torch.arange(self.points)
+        matrix[a, columns] += 1 - share
+        matrix[b, columns] += share
+        return matrix
+
+    def decode(self, c: Tensor, at: Any) -> Tensor:
+        if isinstance(at, tuple):
+            (at,) = at
+        x = torch.linspace(0, 1, at) if isinstance(at, int) else to_tensor(at, "positions").flatten()
+        return c @ self.trunk(x.to(c)[:, None]).T
+
+
+class Euclidean(Space):
+    """R^d: vectors as they are."""
+
+    def __init__(self, size: int):
+        super().__init__()
+        self.size = size
+
+    def config(self) -> dict[str, Any]:
+        return {"space": "Euclidean", "size": self.size}
+
+    def check(self, f: Tensor, x: Tensor | None, name: str) -> tuple[int, ...]:
+        if x is not None:
+            raise TransduceError(f"{name} has positions x, but this model reads vectors of length {self.size}, which have none. Leave x out.")
+        if f.ndim != 2 or f.shape[1] != self.size:
+            raise TransduceError(f"{name} has shape {tuple(f.shape)}; this model expects (n, {self.size}). Reshape it.")
+        return (self.size,)
+
+    def encode(self, f: Tensor, x: Tensor | None = None) -> Tensor:
+        return f
+
+    def decode(self, c: Tensor, at: Any) -> Tensor:
+        if at not in (self.size, (self.size,)):
+            raise TransduceError(f"at={at} was asked of vectors of length {self.size}, which have no other points. Leave it out.")
+        return c
+
+
+SPACES: dict[str, type[Space]] = {space.__name__: space for space in (SineModes, FourierModes, BranchTrunk, Euclidean)}
+
+
+def space_from_config(config: dict[str, Any]) -> Space:
+    """The space that `config` describes."""
+    options = dict(config)
+    return SPACES[options.pop("space")](**options)

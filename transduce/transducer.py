@@ -1,0 +1,226 @@
+"""The Transducer: from examples to an operator in one pass (equations 5 and 6).
+
+    v_i <- F(v_i)
+    u_i <- G(u_i) + sum_j kappa(v_j, v_i)(G(u_j)),      L times, each with its own F, G, kappa
+
+A query v runs through the same recurrence beside the examples, from u = 0 and never as a source, so that examples can be
+conditioned on once and queried later. Equations 5 and 6 of the paper index v and u differently; the recurrence (6) is what
+runs, and the output is the query's residual stream after the last layer, as in the authors' code.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from . import weights
+from .kernels import Sources, kernel
+from .spaces import Space, space_from_config
+from .types import ExampleSet, TransduceError, like, to_tensor
+
+
+class Feedforward(nn.Module):
+    """F or G: x + W_2 gelu(W_1 layer_norm(x))."""
+
+    def __init__(self, d: int, hidden: int):
+        super().__init__()
+        self.norm = nn.LayerNorm(d)
+        self.up = nn.Linear(d, hidden)
+        self.down = nn.Linear(hidden, d)
+
+    def forward(self, x: Float[Tensor, "b n d"]) -> Float[Tensor, "b n d"]:
+        return x + self.down(nn.functional.gelu(self.up(self.norm(x))))
+
+
+class Layer(nn.Module):
+    """One step of the recurrence (6)."""
+
+    def __init__(self, F: nn.Module, G: nn.Module, kappa: nn.Module):
+        super().__init__()
+        self.F, self.G, self.kappa = F, G, kappa
+
+
+class Transducer(nn.Module):
+    """T: examples -> operator.
+
+    V, U: the spaces of inputs and outputs. depth: L. heads, width: J heads of this many features. hidden: of F and G.
+    kappa: "exp_dot", "rbf" or "l2"; tau: its temperature, learned unless learn_tau is False; bias: in query and key.
+    F, G: whether inputs and outputs are transformed; shared: by the same network. tied: one layer used L times.
+    gain: of the initial weights (Xavier).
+
+    >>> T = Transducer(SineModes(64), SineModes(64), depth=2, heads=4, width=16, hidden=64)
+    >>> O = T.regress(ExampleSet(v, u))      # v, u of shape (50, 101)
+    >>> O(v_query).shape                     # v_query of shape (7, 101)
+    (7, 101)
+    """
+
+    def __init__(
+        self,
+        V: Space,
+        U: Space,
+        *,
+        depth: int = 8,
+        heads: int = 8,
+        width: int = 32,
+        hidden: int = 256,
+        kappa: str = "exp_dot",
+        tau: float = 1.0,
+        learn_tau: bool = True,
+        bias: bool = False,
+        F: bool = True,
+        G: bool = True,
+        shared: bool = False,
+        tied: bool = False,
+        gain: float = 1.0,
+    ):
+        super().__init__()
+        options = {name: value for name, value in locals().items() if name not in ("self", "V", "U", "__class__")}
+        self.config = {"V": V.config(), "U": U.config(), **options}
+        self.V, self.U, self.depth = V, U, depth
+        self.card: dict[str, Any] = {"model": self.config}
+
+        def layer() -> Layer:
+            f = Feedforward(V.size, hidden) if F else nn.Identity()
+            g = f if shared else Feedforward(U.size, hidden) if G else nn.Identity()
+            return Layer(f, g, kernel(kappa)(V.size, U.size, heads, width, tau, learn_tau, bias))
+
+        self.spread = nn.Parameter(torch.ones(V.size), requires_grad=False)
+        self.layers = nn.ModuleList(layer() for _ in range(1 if tied else depth))
+        for parameter in self.layers.parameters():
+            if parameter.ndim == 2:
+                nn.init.xavier_uniform_(parameter, gain)
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Transducer:
+        """The untrained model that `config` describes."""
+        return cls(space_from_config(config["V"]), space_from_config(config["U"]), **{k: v for k, v in config.items() if k not in "VU"})
+
+    @classmethod
+    def from_pretrained(cls, name: str) -> Transducer:
+        """A bundled model by name ("adr"), or the one in a .safetensors file that `transduce train` wrote."""
+        tensors, card = weights.load(name)
+        T = cls.from_config(card["model"])
+        T.card = card
+        parameters = dict(T.named_parameters())
+        if {key: value.shape for key, value in parameters.items()} != {key: value.shape for key, value in tensors.items()}:
+            raise TransduceError(f"the tensors in {name} are not those of the model that its card describes. Give weights that transduce wrote.")
+        with torch.no_grad():
+            for key, value in parameters.items():
+                value.copy_(tensors[key])
+        return T.eval()
+
+    def save_pretrained(self, path: Any, **card: Any) -> None:
+        """Write weights and config, with whatever else `card` says of them, to a .safetensors file.
+
+        Parameters that several layers or F and G share are written once.
+        """
+        weights.save(path, dict(self.named_parameters()), {"model": self.config, **card})
+
+    @torch.no_grad()
+    def standardise(self, v: Float[Tensor, "... d_v"], floor: float = 0.1) -> None:
+        """Measure inputs from now on in units of the spread of these; directions of little spread are not blown up further."""
+        spread = v.flatten(0, -2).std(0)
+        self.spread.copy_(spread.clamp(min=floor * spread.max()))
+
+    def _steps(self) -> list[Layer]:
+        return [self.layers[i % len(self.layers)] for i in range(self.depth)]  # type: ignore[misc]
+
+    def forward(
+        self,
+        v: Float[Tensor, "b n d_v"],
+        u: Float[Tensor, "b n d_u"],
+        v_query: Float[Tensor, "b m d_v"],
+        mask: Bool[Tensor, "b n"] | None = None,
+    ) -> Float[Tensor, "b m d_u"]:
+        """Examples and queries in one pass, in coefficients, for a batch of tasks; examples where mask is False do not count."""
+        n = v.shape[1]
+        v = torch.cat([v, v_query], 1) / self.spread
+        u = torch.cat([u, u.new_zeros(len(u), v_query.shape[1], u.shape[2])], 1)
+        for layer in self._steps():
+            v, u = layer.F(v), layer.G(u)
+            u = u + layer.kappa(layer.kappa.condition(v[:, :n], u[:, :n], mask), v)
+        return u[:, n:]
+
+    def condition(self, v: Float[Tensor, "b n d_v"], u: Float[Tensor, "b n d_u"], mask: Bool[Tensor, "b n"] | None = None) -> list[Sources]:
+        """What each layer keeps of the examples: all that a query needs."""
+        v, kept = v / self.spread, []
+        for last, layer in zip([False] * (self.depth - 1) + [True], self._steps(), strict=True):
+            v, u = layer.F(v), layer.G(u)
+            kept.append(layer.kappa.condition(v, u, mask))
+            if not last:
+                u = u + layer.kappa(kept[-1], v)
+        return kept
+
+    def query(self, kept: list[Sources], v: Float[Tensor, "b m d_v"]) -> list[Float[Tensor, "b m d_u"]]:
+        """The queries' stream after each layer; the last is the answer."""
+        v, u, stream = v / self.spread, v.new_zeros(*v.shape[:2], self.U.size), []
+        for layer, sources in zip(self._steps(), kept, strict=True):
+            v, u = layer.F(v), layer.G(u)
+            u = u + layer.kappa(sources, v)
+            stream.append(u)
+        return stream
+
+    def regress(self, examples: ExampleSet) -> ConditionedOperator:
+        """One pass over the examples; the result is called on new functions."""
+        return ConditionedOperator(self, examples)
+
+
+class Where(NamedTuple):
+    """Where functions are known: a uniform grid of this shape, or scattered points."""
+
+    shape: tuple[int, ...]
+    x: Tensor | None
+
+
+class ConditionedOperator:
+    """What `regress` returns: each layer's keys and values, and the operator they make.
+
+    Calls are differentiable in the query and in the examples when these require gradients.
+    """
+
+    def __init__(self, T: Transducer, examples: ExampleSet):
+        self.T, self.examples = T, examples
+        self.x = None if examples.x is None else to_tensor(examples.x, "examples.x")
+        with self._gradients(examples.v, examples.u):
+            v, self._on_v = self._encode(T.V, examples.v, self.x, "examples.v")
+            u, self._on_u = self._encode(T.U, examples.u, self.x, "examples.u")
+            self._kept = T.condition(v[None], u[None])
+
+    def __call__(self, v: Any, at: Any = None, x: Any = None) -> Any:
+        """The images of v.
+
+        at: where to answer, a number of points (a grid shape in 2-D) or scattered positions; default: where the examples'
+        u were. x: the positions of v's sensors, if scattered; default: the examples' own, where they fit, else a uniform grid.
+        """
+        with self._gradients(v):
+            return like(self._decode(self._stream(v, x)[-1], at), v)
+
+    def layer_estimates(self, v: Any, at: Any = None, x: Any = None) -> Any:
+        """The stream after each layer, decoded: shape (depth, *shape of a call)."""
+        with self._gradients(v):
+            return like(torch.stack([self._decode(u, at) for u in self._stream(v, x)]), v)
+
+    def _stream(self, v: Any, x: Any) -> list[Tensor]:
+        if x is None and self.x is not None and v.shape[-1] == len(self.x):
+            x = self.x
+        coefficients, _ = self._encode(self.T.V, v, None if x is None else to_tensor(x, "x"), "v")
+        return self.T.query(self._kept, coefficients[None])
+
+    def _encode(self, space: Space, f: Any, x: Tensor | None, name: str) -> tuple[Tensor, Where]:
+        f = to_tensor(f, name)
+        shape = space.check(f, x, name)
+        parameter = next(self.T.parameters())
+        return space.encode(f.to(parameter), x), Where(shape, x)
+
+    def _decode(self, u: Tensor, at: Any) -> Tensor:
+        if at is None:
+            at = self._on_u.shape if self._on_u.x is None else self._on_u.x
+        return self.T.U.decode(u[0], at)
+
+    def _gradients(self, *inputs: Any) -> Any:
+        """Record gradients only where someone can ask for them: to the inputs, or to a model in training."""
+        wanted = self.T.training or any(isinstance(f, Tensor) and f.requires_grad for f in (*inputs, self.examples.v, self.examples.u))
+        return torch.set_grad_enabled(torch.is_grad_enabled() and wanted)

@@ -1,0 +1,142 @@
+"""The four nouns: Operator, ExampleSet, OperatorFamily, Regressor.
+
+    D_O = {(v_i, u_i) | u_i = O(v_i)}_{i <= n},      T: D_O -> O        (equations 1 and 2)
+
+Functions are arrays of shape (n, *grid) when they have one channel and (n, channels, *grid) when they have
+several: numpy arrays, torch tensors or xarray DataArrays. Results come back as the kind that went in.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import torch
+import xarray as xr
+
+Array = np.ndarray | torch.Tensor | xr.DataArray
+
+
+class TransduceError(ValueError):
+    """Bad input. The message says what was expected, what came, and what to do."""
+
+
+@dataclass(frozen=True, eq=False)
+class ExampleSet:
+    """n pairs of functions of one operator: the paper's D_O.
+
+    `v` and `u` share their first axis. `x` is None on uniform grids; for scattered sensors it holds their positions in
+    the unit cube, (points,) or (points, dimensions), the same for v and for u.
+
+    >>> ExampleSet(v=np.zeros((50, 101)), u=np.zeros((50, 101)))
+    ExampleSet(n=50, v=(50, 101), u=(50, 101))
+    """
+
+    v: Array
+    u: Array
+    x: Array | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("v", "u"):
+            value = getattr(self, name)
+            if not isinstance(value, Array):
+                object.__setattr__(self, name, np.asarray(value))
+            if getattr(self, name).ndim < 2:
+                raise TransduceError(
+                    f"examples.{name} has shape {tuple(np.shape(value))}; expected (n, *grid) or (n, channels, *grid). "
+                    f"For a single example, give {name}[None]."
+                )
+        if len(self.v) != len(self.u):
+            raise TransduceError(
+                f"examples.v holds {len(self.v)} functions and examples.u {len(self.u)}; expected the same number, "
+                "u[i] being the image of v[i]. Drop those that have no partner."
+            )
+        if len(self.v) == 0:
+            raise TransduceError("no examples: expected at least one pair (v, u), received 0. Give one or more.")
+
+    def __len__(self) -> int:
+        return len(self.v)
+
+    def __getitem__(self, index: Any) -> ExampleSet:
+        """The examples at these places, as an ExampleSet: a slice, a list of numbers or a boolean mask."""
+        index = np.atleast_1d(np.arange(len(self))[index])
+        return ExampleSet(self.v[index], self.u[index], self.x)
+
+    def __repr__(self) -> str:
+        sensors = "" if self.x is None else f", x={tuple(self.x.shape)}"
+        return f"ExampleSet(n={len(self)}, v={tuple(self.v.shape)}, u={tuple(self.u.shape)}{sensors})"
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """Examples of one operator, and further pairs of it to be predicted from them."""
+
+    examples: ExampleSet
+    queries: ExampleSet
+
+
+@runtime_checkable
+class Operator(Protocol):
+    """A map v -> u between functions. A PDE solver is one; so is the result of a regression."""
+
+    def __call__(self, v: Array) -> Array: ...
+
+
+@runtime_checkable
+class OperatorFamily(Protocol):
+    """The space B with a distribution over it."""
+
+    def sample_task(self, n: int, m: int, generator: torch.Generator) -> Task:
+        """Draw one operator, n example pairs and m query pairs of it."""
+        ...
+
+
+@runtime_checkable
+class Regressor(Protocol):
+    """The map T of equation 2, from examples to an operator."""
+
+    def regress(self, examples: ExampleSet) -> Operator: ...
+
+
+def to_tensor(array: Any, name: str) -> torch.Tensor:
+    """`array` as a real, finite, floating-point tensor; `name` is what error messages call it."""
+    if isinstance(array, xr.DataArray):
+        array = array.values
+    if not isinstance(array, torch.Tensor):
+        array = np.asarray(array)
+        if array.dtype.kind not in "fiub":
+            raise TransduceError(
+                f"{name} holds {array.dtype} values; expected real numbers. "
+                + ("Give its real and imaginary parts as two channels." if array.dtype.kind == "c" else "Convert it with .astype(float).")
+            )
+        if array.dtype == np.float16 or array.dtype.itemsize > 8:
+            array = array.astype(np.float64)
+        array = torch.from_numpy(np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("=")))
+    if array.is_complex():
+        raise TransduceError(f"{name} is complex; expected real numbers. Give its real and imaginary parts as two channels.")
+    if not array.is_floating_point():
+        array = array.to(torch.get_default_dtype())
+    if not torch.isfinite(array).all():
+        place = tuple(torch.nonzero(~torch.isfinite(array))[0].tolist())
+        count = int((~torch.isfinite(array)).sum())
+        raise TransduceError(
+            f"{name}{list(place)} is {array[place].item()} ({count} of {array.numel()} values are not finite); "
+            "expected finite numbers. Drop those functions or fill the gaps."
+        )
+    return array
+
+
+def like(result: torch.Tensor, template: Any) -> Any:
+    """`result` as the kind of array that `template` is: torch on its device and dtype, numpy, or xarray."""
+    if isinstance(template, torch.Tensor):
+        return result.to(device=template.device, dtype=template.dtype if template.is_floating_point() else result.dtype)
+    values = result.detach().cpu().numpy()
+    dtype = template.dtype if getattr(template, "dtype", np.dtype(int)).kind == "f" else values.dtype
+    values = values.astype(dtype, copy=False)
+    if not isinstance(template, xr.DataArray):
+        return values
+    if values.shape == template.shape:
+        return template.copy(data=values)
+    dims = (template.dims[0], *(f"axis_{i}" for i in range(1, values.ndim)))
+    return xr.DataArray(values, dims=dims, coords={k: c for k, c in template.coords.items() if c.dims == dims[:1]})
