@@ -2,10 +2,10 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint figures clean
+.PHONY: demo test lint clean
 
 demo: .venv/installed
-	$(BIN)/python -m examples.demo
+	$(BIN)/python examples/demo.py
 
 test: .venv/installed-dev lint
 	$(BIN)/python -m pytest

@@ -113,7 +113,17 @@ def test_figures_and_tables(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("value", "text"), [(0.00456, "4.6e-3"), (50, "50"), (12.345, "12.3"), (0.0, "0"), ("fno", "fno"), (float("nan"), "nan"), (123456.0, "1.2e5")]
+    ("value", "text"),
+    [
+        (0.00456, "4.6e-3"),
+        (50, "50"),
+        (12.345, "12.3"),
+        (0.516, "0.516"),
+        (0.0, "0"),
+        ("fno", "fno"),
+        (float("nan"), "nan"),
+        (123456.0, "1.2e5"),
+    ],
 )
 def test_numbers_are_short(value, text):
     assert report.number(value) == text

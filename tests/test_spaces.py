@@ -7,7 +7,14 @@ import torch
 from transduce import TransduceError
 from transduce.spaces import BranchTrunk, Euclidean, FourierModes, SineModes, space_from_config
 
-MODES = [SineModes(32), SineModes(9, channels=2), FourierModes(32), FourierModes(32, closed=True), FourierModes((5, 4)), FourierModes((4, 3), channels=2)]
+MODES = [
+    SineModes(32),
+    SineModes(9, channels=2),
+    FourierModes(32),
+    FourierModes(32, closed=True),
+    FourierModes((5, 4)),
+    FourierModes((4, 3), channels=2),
+]
 
 
 def band_limited(space, n=3):

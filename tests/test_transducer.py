@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 import xarray as xr
-
 from conftest import small_transducer
+
 from transduce import ExampleSet, TransduceError
 from transduce.kernels import KERNELS
 from transduce.spaces import BranchTrunk, SineModes
@@ -167,7 +167,9 @@ def test_save_and_load(tmp_path, pairs):
         loaded = Transducer.from_pretrained(str(tmp_path / "T.safetensors"))
         assert loaded.card["note"] == "made by a test"
         assert loaded.config == T.config
-        torch.testing.assert_close(loaded.regress(ExampleSet(*pairs[:2]))(pairs[2]), T.regress(ExampleSet(*pairs[:2]))(pairs[2]), rtol=0, atol=0)
+        torch.testing.assert_close(
+            loaded.regress(ExampleSet(*pairs[:2]))(pairs[2]), T.regress(ExampleSet(*pairs[:2]))(pairs[2]), rtol=0, atol=0
+        )
 
 
 def test_branch_trunk_transducer(pairs):

@@ -19,6 +19,6 @@ from .types import OperatorFamily as OperatorFamily
 from .types import Regressor as Regressor
 from .types import Task as Task
 from .types import TransduceError as TransduceError
-from .weights import names as pretrained_names
+from .weights import names as names
 
 __version__ = "0.1.0"

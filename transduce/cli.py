@@ -111,15 +111,8 @@ def train(
 ) -> None:
     """Meta-train a recipe's model, going on where it stopped."""
     from . import recipes
-    from .types import TransduceError
 
-    chosen = recipes.recipe(name)
-    out = out or Path("runs") / name
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise TransduceError(f"{out} is not a folder and cannot be made one ({error.strerror}). Give another --out.") from error
-    weights = recipes.train(chosen, out=out, data=data, steps=steps, seed=seed)
+    weights = recipes.train(recipes.recipe(name), out=out or Path("runs") / name, data=data, steps=steps, seed=seed)
     _say(f"{name}: trained, weights in {weights}")
 
 
@@ -187,7 +180,7 @@ def evaluate(
 
     if out is not None:
         check_writable(out, force, (".json",))
-    regressors = {model: Transducer.from_pretrained(model), "kernel ridge": KernelRidge()}
+    regressors: dict[str, Any] = {model: Transducer.from_pretrained(model), "kernel ridge": KernelRidge()}
     rows = []
     for name, regressor in regressors.items():
         with Console(stderr=True).status(f"{name}: {operators} operators"):

@@ -26,12 +26,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 import zarr
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from .random_fields import SPLITS, generator_for
+from .random_fields import SPLITS, generator_for, one_thread
 from .storage import PathLike, check_writable, move_into_place, versions
 from .types import TransduceError
 
@@ -179,24 +178,13 @@ def _fill(unfinished: Path, request: Request, workers: int | None, scheduler: st
 def _write_block(store: Path, request: Request, block: int) -> int:
     if not store.exists():
         raise TransduceError(f"a worker does not find {store.parent.name}; expected a folder that all workers see. Write to a shared disk.")
-    with _one_thread():
+    with one_thread():
         drawn = [request.draw(operator) for operator in request.members(block)]
     group = zarr.open_group(store, mode="r+")
     members = request.members(block)
     for name in LAYOUT:
         group[name][members.start : members.stop] = np.stack([operator[name] for operator in drawn])  # type: ignore[index]
     return block
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """Sums are split among threads, so their number would change the last bits."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)
 
 
 def _written(write: Callable[[int], int], blocks: list[int], workers: int | None, scheduler: str | None) -> Iterator[int]:

@@ -2,8 +2,7 @@
 
     J(theta) = E_tasks [ mean_j |T_theta(D_train)(v_j) - O(v_j)| / |O(v_j)| ]
 
-Each step draws n, then tasks of n examples and m queries from the family, and descends on the queries' relative error: its square, which
-is what we report, lets the few hardest functions drown the others (docs/training.md).
+Each step draws n, then tasks of n examples and m queries from the family, and descends on the queries' relative error.
 Everything a step draws is seeded by (seed, step, task), so a run that is killed and started again from its last checkpoint ends
 with the same bits, and p processes with t tasks each take the step of one process with p t.
 """
@@ -31,9 +30,11 @@ from .types import OperatorFamily, Task, TransduceError, to_tensor
 class Training:
     """How to meta-train.
 
-    lr: of AdamW; muon_lr: of Muon, which trains the matrices unless it is 0. tasks: per step and process. n: the range that example counts are drawn from, evenly in log n. queries: of each task. schedule:
-    after `warmup` steps, "cosine" to zero or "halving" six times. clip: the gradient norm's bound. average: the decay of an
-    exponential average of the weights, which then are the ones validated and kept; 0 for none. standardise: measure inputs in units of their spread over the family.
+    lr: of AdamW; muon_lr: of Muon, which trains the matrices unless it is 0. tasks: per step and process. n: the range that example
+    counts are drawn from, evenly in log n. queries: of each task. schedule: after `warmup` steps, "cosine" to zero or "halving" six
+    times. clip: the gradient norm's bound. average: the decay of an exponential average of the weights, which then are the ones
+    validated and kept; 0 for none. standardise: measure inputs in units of their spread over the family. loss: "relative_l2", or its
+    square "relative_mse", which is what we report but in training lets the few hardest functions drown the others.
     """
 
     steps: int
@@ -51,10 +52,13 @@ class Training:
     checkpoint_every: int = 100
     validation_tasks: int = 32
     standardise: bool = True
+    loss: str = "relative_l2"
 
     def __post_init__(self) -> None:
         if self.schedule not in ("cosine", "halving"):
             raise TransduceError(f"schedule={self.schedule!r}; expected 'cosine' or 'halving'.")
+        if self.loss not in ("relative_l2", "relative_mse"):
+            raise TransduceError(f"loss={self.loss!r}; expected 'relative_l2' or 'relative_mse'.")
         if self.steps < 1 or self.tasks < 1 or self.queries < 1 or not 1 <= self.n[0] <= self.n[1]:
             raise TransduceError(f"steps, tasks and queries are at least 1 and n is (low, high) with 1 <= low <= high; received {self}.")
 
@@ -142,13 +146,15 @@ def metatrain(
                 optimiser.zero_grad()
                 for group in optimiser.param_groups:
                     group["lr"] = rate * training.factor(step)
-            loss = model(**batch).add(1e-8).sqrt().mean()
+            errors = model(**batch)
+            loss = (errors.add(1e-8).sqrt() if training.loss == "relative_l2" else errors).mean()
             fabric.backward(loss)
             norm = nn.utils.clip_grad_norm_(T.parameters(), training.clip)
             if not torch.isfinite(norm):
                 raise TransduceError(
-                    f"the gradient at step {step} is {norm.item()} (loss {loss.item()}, batch seed {seed_for('train', training.seed, step)}); "
-                    f"expected finite. {'The last good checkpoint is kept; l' if folder else 'L'}ower lr, or look for bad values in the data."
+                    f"the gradient at step {step} is {norm.item()} (loss {loss.item()}, batch seed "
+                    f"{seed_for('train', training.seed, step)}); expected finite. The last good checkpoint is kept. Lower lr and muon_lr, "
+                    "or look for bad values in the data."
                 )
             for optimiser in optimisers:
                 optimiser.step()
@@ -195,7 +201,9 @@ def make_fabric() -> Any:
     try:
         from lightning_fabric import Fabric
     except ImportError:
-        raise TransduceError("meta-training runs on Lightning Fabric, which is not installed. Install it: pip install 'transduce[train]'") from None
+        raise TransduceError(
+            "meta-training runs on Lightning Fabric, which is not installed. Install it: pip install 'transduce[train]'"
+        ) from None
     world, local = int(os.environ.get("WORLD_SIZE", 1)), int(os.environ.get("LOCAL_WORLD_SIZE", 1))
     fabric = Fabric(devices=local, num_nodes=world // local, strategy="ddp" if world > 1 else "auto")
     fabric.launch()

@@ -22,7 +22,7 @@ def squared_errors(u_hat: Array, u: Array) -> Any:
     """sum_k (u_hat_k - u_k)^2 of each function: shape (n,)."""
     if u_hat.shape != u.shape:
         raise TransduceError(
-            f"u_hat has shape {tuple(u_hat.shape)} and u {tuple(u.shape)}; expected the same. Give one prediction on u's own grid for each u."
+            f"u_hat has shape {tuple(u_hat.shape)} and u {tuple(u.shape)}; expected the same. Predict each u on its own grid."
         )
     return squared_norms(_values(u_hat) - _values(u))
 

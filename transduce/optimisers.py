@@ -33,7 +33,7 @@ class Muon(torch.optim.Optimizer):
         super().__init__(parameters, {"lr": lr, "momentum": momentum})
 
     @torch.no_grad()
-    def step(self, closure: Callable[[], Any] | None = None) -> Any:  # type: ignore[override]
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
         loss = None if closure is None else closure()
         for group in self.param_groups:
             shapes: dict[tuple[int, ...], list[Tensor]] = defaultdict(list)

@@ -6,7 +6,7 @@ import json
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from rich.console import Console
 from rich.live import Live
@@ -22,7 +22,9 @@ class Journal:
 
     def __enter__(self) -> Journal:
         self.begun = time.monotonic()
-        self.live = self.file = self.board = None
+        self.live: Live | None = None
+        self.file: TextIO | None = None
+        self.board: Any = None
         if self.quiet:
             return self
         if self.folder is not None:

@@ -8,6 +8,8 @@ validation and meta-test can never meet.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 
 import numpy as np
@@ -32,12 +34,24 @@ def generator_for(split: str, *numbers: int) -> torch.Generator:
     return torch.Generator().manual_seed(seed_for(split, *numbers))
 
 
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Sums are split among threads, so their number would change the last bits."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+
+
 @lru_cache(maxsize=32)
 def _covariance_root(points: int, length_scale: float) -> Float[Tensor, "x r"]:
     """S with S S^T = k_l on a uniform grid that includes both ends, without its numerically empty directions."""
     x = torch.linspace(0, 1, points, dtype=torch.float64)
     covariance = torch.exp(-((x[:, None] - x[None, :]) ** 2) / (2 * length_scale**2))
-    variance, directions = torch.linalg.eigh(covariance)
+    with one_thread():
+        variance, directions = torch.linalg.eigh(covariance)
     kept = variance > 1e-14 * variance[-1]
     return directions[:, kept] * variance[kept].sqrt()
 

@@ -16,7 +16,7 @@ from .generation import generate
 from .metatraining import Training, make_fabric, metatrain
 from .storage import StoredFamily
 from .transducer import Transducer
-from .types import TransduceError
+from .types import OperatorFamily, TransduceError
 from .weights import ALIASES
 
 
@@ -48,7 +48,7 @@ RECIPES = {
                 "hidden": 256,
                 "gain": 0.1,
             },
-            training=Training(steps=24_000, muon_lr=0.004, n=(10, 128), validate_every=500, checkpoint_every=250),
+            training=Training(steps=10_000, muon_lr=0.005, tasks=16, n=(10, 128), validate_every=250, checkpoint_every=250),
             operators=6_000,
             examples=144,
         ),
@@ -70,11 +70,17 @@ def train(recipe: Recipe, out: Path, data: Path | None = None, steps: int | None
     data: a meta-dataset of the user's own, (operator, example, *grid), instead of the recipe's family; its last twentieth of
     operators is held out for validation.
     """
-    changes = {key: value for key, value in {"steps": steps, "seed": seed}.items() if value is not None}
+    changes: dict[str, Any] = {key: value for key, value in {"steps": steps, "seed": seed}.items() if value is not None}
     recipe = replace(recipe, training=replace(recipe.training, **changes))
     fabric = make_fabric()
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise TransduceError(f"{out} is not a folder and cannot be made one ({problem.strerror}). Give another.") from None
     torch.manual_seed(recipe.training.seed)
     T = Transducer.from_config(recipe.model)
+    stored: OperatorFamily
+    validation: OperatorFamily
     if data is None:
         family = AdvectionDiffusionReaction(**recipe.family)
         data = out / "tasks.zarr"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -22,7 +23,7 @@ Row = dict[str, Any]
 
 COLOURS = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")  # Okabe and Ito: told apart by all eyes
 MARKERS = "osD^vP"
-STYLE = {
+STYLE: dict[Any, Any] = {
     "font.size": 9,
     "axes.spines.top": False,
     "axes.spines.right": False,
@@ -34,14 +35,14 @@ STYLE = {
 
 
 def number(value: Any) -> str:
-    """A number as a table shows it: 4.6e-3, 12.3, 50.
+    """A number as a table shows it: 4.6e-3, 0.52, 12.3, 50.
 
     >>> number(0.00456)
     '4.6e-3'
     """
     if not isinstance(value, float):
         return str(value)
-    if value == 0 or 1 <= abs(value) < 1e4:
+    if value == 0 or 0.1 <= abs(value) < 999.5:
         return f"{value:.3g}"
     mantissa, _, exponent = f"{value:.1e}".partition("e")
     return f"{mantissa}e{int(exponent)}" if exponent else mantissa
@@ -69,12 +70,25 @@ def by_regressor(summaries: Mapping[str, Sequence[Row]], value: str = "mean") ->
     return [{"regressor": name} | {f"n = {row['n']}": row[value] for row in rows} for name, rows in summaries.items()]
 
 
+def write_rows(path: Any, rows: Sequence[Row], **about: Any) -> None:
+    """Write rows as JSON, with what `about` says of them: the command, the seed, versions, the machine."""
+    with _whole(Path(path)) as partial:
+        partial.write_text(json.dumps({**about, "rows": list(rows)}, indent=1) + "\n")
+
+
+def results_table(result: Mapping[str, Any]) -> str:
+    """The Markdown table of a results file of `transduce evaluate`: mean / median, regressors by n."""
+    rows = [row | {"mean / median": f"{number(row['mean'])} / {number(row['median'])}"} for row in result["rows"]]
+    names = dict.fromkeys(row["regressor"] for row in rows)
+    return markdown_table(by_regressor({name: [row for row in rows if row["regressor"] == name] for name in names}, "mean / median"))
+
+
 def error_against_n(summaries: Mapping[str, Sequence[Row]], path: Any, trained_range: tuple[int, int] | None = None) -> None:
     """Draw the `summarise`d error of each regressor against the number of examples, as .png and .svg beside each other.
 
     Lines are means with their 95 % interval, dots medians; the numbers of examples seen in meta-training are shaded.
     """
-    with _figure(path, (5.2, 3.6)) as figure:
+    with drawing(path, (5.2, 3.6)) as figure:
         axes = figure.add_subplot()
         for (name, rows), colour, marker in zip(summaries.items(), COLOURS, MARKERS, strict=False):
             n = [row["n"] for row in rows]
@@ -93,6 +107,25 @@ def error_against_n(summaries: Mapping[str, Sequence[Row]], path: Any, trained_r
         axes.legend()
 
 
+def error_against_time(curves: Mapping[str, Sequence[Row]], path: Any) -> None:
+    """Draw the validation error of each training against its seconds, as .png and .svg; the first is drawn thick."""
+    with _figure(path, (6.4, 3.8)) as figure:
+        axes = figure.add_subplot()
+        for place, (name, points) in enumerate(curves.items()):
+            style = {
+                "color": COLOURS[place % len(COLOURS)],
+                "linestyle": ("-", "--", ":")[place // len(COLOURS)],
+                "linewidth": 1.2 if place else 2.4,
+            }
+            known = [point for point in points if point["error"] is not None]
+            label = f"{name} ({number(known[-1]['error'])})"
+            axes.plot([point["seconds"] for point in known], [point["error"] for point in known], label=label, **style)
+        axes.set(xscale="log", yscale="log", xlabel="seconds of training", ylabel="relative MSE at n = 50")
+        axes.yaxis.set_minor_formatter(NullFormatter())
+        axes.grid(color="0.9", linewidth=0.5)
+        figure.legend(loc="outside right center", fontsize=8)
+
+
 def prediction_over_truth(task: Task, predictions: Mapping[str, Array], path: Any, count: int = 4) -> None:
     """Draw the first `count` queries of a task, above, and predictions of their images over the truth, below, as .png and .svg.
 
@@ -100,7 +133,7 @@ def prediction_over_truth(task: Task, predictions: Mapping[str, Array], path: An
     variable and one channel.
     """
     v, u = _values(task.queries.v), _values(task.queries.u)
-    with _figure(path, (2.3 * count, 4.0)) as figure:
+    with drawing(path, (2.3 * count, 4.0)) as figure:
         panels = figure.subplots(2, count, sharex=True, sharey="row", squeeze=False)
         for query, (above, below) in enumerate(panels.T):
             for axes, f in ((above, task.examples.v), (below, task.examples.u)):
@@ -139,14 +172,23 @@ def _values(f: Array) -> np.ndarray:
 
 
 @contextmanager
-def _figure(path: Any, size: tuple[float, float]) -> Iterator[Figure]:
+def drawing(path: Any, size: tuple[float, float]) -> Iterator[Figure]:
     """A figure in the house style, written as path.png and path.svg, each whole or not at all."""
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=size, layout="constrained")
         yield figure
         for suffix, options in ((".png", {"dpi": 200}), (".svg", {"metadata": {"Date": None}})):
-            target = Path(path).with_suffix(suffix)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            partial = target.with_name(f".{target.stem}.{os.getpid()}{suffix}")
-            figure.savefig(partial, **options)
-            os.replace(partial, target)
+            with _whole(Path(path).with_suffix(suffix)) as partial:
+                figure.savefig(partial, **options)
+
+
+@contextmanager
+def _whole(path: Path) -> Iterator[Path]:
+    """A path to write to that becomes `path` when all is written."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.stem}.{os.getpid()}{path.suffix}")
+    try:
+        yield partial
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)

@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -138,10 +139,14 @@ class Modes(Space):
     def _positions(self, x: Any) -> Float[Tensor, "p dims"]:
         x = to_tensor(x, "positions").detach().to("cpu", torch.float64)
         if x.ndim > 2 or x.numel() != len(x) * self.dims:
-            raise TransduceError(f"positions have shape {tuple(x.shape)}; expected (points{', ' + str(self.dims) if self.dims > 1 else ''}).")
+            raise TransduceError(
+                f"positions have shape {tuple(x.shape)}; expected (points{', ' + str(self.dims) if self.dims > 1 else ''})."
+            )
         x = x.reshape(-1, self.dims)
         if len(x) and (x.min() < 0 or x.max() > 1):
-            raise TransduceError(f"positions run from {x.min():g} to {x.max():g}; expected within [0, 1]. Rescale the domain to the unit cube.")
+            raise TransduceError(
+                f"positions run from {x.min():g} to {x.max():g}; expected within [0, 1]. Rescale the domain to the unit cube."
+            )
         return x
 
     def _grid_encoder(self, shape: tuple[int, ...]) -> Float[Tensor, "p k"]:
@@ -162,7 +167,9 @@ class Modes(Space):
         x = self._positions(x)
         frequencies = self.frequencies()
         if len(x) < len(frequencies):
-            raise TransduceError(f"{len(x)} sensors are too few for the {len(frequencies)} coefficients that this model reads. Give at least {len(frequencies)}.")
+            raise TransduceError(
+                f"{len(x)} sensors are too few for the {len(frequencies)} coefficients of this model. Give at least {len(frequencies)}."
+            )
         basis = self.basis(x)
         rough = 1e-12 * (1 + frequencies.square().sum(1)) ** 2  # settles what the gaps between sensors leave open
         return torch.linalg.solve(basis @ basis.T / len(x) + torch.diag(rough), basis / len(x)).T
@@ -201,7 +208,8 @@ class FourierModes(Modes):
     """The first complex modes of the discrete Fourier transform, their real and imaginary parts one after the other.
 
     In 1-D: k = 0..modes-1, so 2 modes reals. In 2-D, modes = (a, b): the two corner blocks k_1 in 0..a-1 and -a..-1, k_2 in
-    0..b-1, so 4 a b reals a channel. closed: grids include both ends (of functions that agree there) rather than leaving out the last point.
+    0..b-1, so 4 a b reals a channel. closed: grids
+    include both ends (of functions that agree there) rather than leaving out the last point.
 
     >>> FourierModes((10, 10), channels=2).encode(torch.zeros(50, 2, 64, 64)).shape
     torch.Size([50, 800])
@@ -241,14 +249,14 @@ class FourierModes(Modes):
 class BranchTrunk(Space):
     """Values at `points` equal steps in; out, the weights of as many functions of x that a trunk network has learned.
 
-        T(D)(v)(x) = sum_p g_p(D)(v) f_p(x)       (supplement S.2.3)
+    T(D)(v)(x) = sum_p g_p(D)(v) f_p(x)       (supplement S.2.3)
     """
 
     def __init__(self, points: int = 101, hidden: int = 128, depth: int = 3):
         super().__init__()
         self.points, self.hidden, self.depth, self.size = points, hidden, depth, points
         widths = [1] + [hidden] * depth + [points]
-        layers = [module for a, b in zip(widths[:-1], widths[1:], strict=True) for module in (nn.Linear(a, b), nn.GELU())]
+        layers = [module for a, b in pairwise(widths) for module in (nn.Linear(a, b), nn.GELU())]
         self.trunk = nn.Sequential(*layers[:-1])
 
     def config(self) -> dict[str, Any]:
@@ -294,7 +302,9 @@ class Euclidean(Space):
 
     def check(self, f: Tensor, x: Tensor | None, name: str) -> tuple[int, ...]:
         if x is not None:
-            raise TransduceError(f"{name} has positions x, but this model reads vectors of length {self.size}, which have none. Leave x out.")
+            raise TransduceError(
+                f"{name} has positions x, but this model reads vectors of length {self.size}, which have none. Leave x out."
+            )
         if f.ndim != 2 or f.shape[1] != self.size:
             raise TransduceError(f"{name} has shape {tuple(f.shape)}; this model expects (n, {self.size}). Reshape it.")
         return (self.size,)

@@ -216,7 +216,7 @@ def _variables(path: Path) -> Iterator[Mapping[str, Any]]:
 
 def _fetch(variables: Mapping[str, Any], name: str, path: PathLike) -> Array:
     if name not in variables:
-        raise TransduceError(f"{path} has no variable {name!r}; it has {', '.join(variables) or 'none'}. Name one of these.")
+        raise TransduceError(f"{path} has no variable {name!r}; it has {', '.join(sorted(variables)) or 'none'}. Name one of these.")
     try:
         variable = variables[name]
     except ValueError as error:

@@ -12,12 +12,13 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from . import weights
-from .kernels import Sources, kernel
+from .kernels import Kappa, Sources, kernel
 from .spaces import Space, space_from_config
 from .types import ExampleSet, TransduceError, like, to_tensor
 
@@ -38,7 +39,9 @@ class Feedforward(nn.Module):
 class Layer(nn.Module):
     """One step of the recurrence (6)."""
 
-    def __init__(self, F: nn.Module, G: nn.Module, kappa: nn.Module):
+    kappa: Kappa
+
+    def __init__(self, F: nn.Module, G: nn.Module, kappa: Kappa):
         super().__init__()
         self.F, self.G, self.kappa = F, G, kappa
 
@@ -106,7 +109,7 @@ class Transducer(nn.Module):
         T.card = card
         parameters = dict(T.named_parameters())
         if {key: value.shape for key, value in parameters.items()} != {key: value.shape for key, value in tensors.items()}:
-            raise TransduceError(f"the tensors in {name} are not those of the model that its card describes. Give weights that transduce wrote.")
+            raise TransduceError(f"the tensors in {name} are not those of the model on its card. Give weights that transduce wrote.")
         with torch.no_grad():
             for key, value in parameters.items():
                 value.copy_(tensors[key])
@@ -204,7 +207,7 @@ class ConditionedOperator:
             return like(torch.stack([self._decode(u, at) for u in self._stream(v, x)]), v)
 
     def _stream(self, v: Any, x: Any) -> list[Tensor]:
-        if x is None and self.x is not None and v.shape[-1] == len(self.x):
+        if x is None and self.x is not None and np.shape(v)[-1:] == (len(self.x),):
             x = self.x
         coefficients, _ = self._encode(self.T.V, v, None if x is None else to_tensor(x, "x"), "v")
         return self.T.query(self._kept, coefficients[None])

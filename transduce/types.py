@@ -26,25 +26,27 @@ class TransduceError(ValueError):
 class ExampleSet:
     """n pairs of functions of one operator: the paper's D_O.
 
-    `v` and `u` share their first axis. `x` is None on uniform grids; for scattered sensors it holds their positions in
+    `v` and `u` are arrays that share their first axis. `x` is None on uniform grids; for scattered sensors it holds their positions in
     the unit cube, (points,) or (points, dimensions), the same for v and for u.
 
     >>> ExampleSet(v=np.zeros((50, 101)), u=np.zeros((50, 101)))
     ExampleSet(n=50, v=(50, 101), u=(50, 101))
     """
 
-    v: Array
-    u: Array
-    x: Array | None = None
+    v: Any
+    u: Any
+    x: Any = None
 
     def __post_init__(self) -> None:
-        for name in ("v", "u"):
+        for name in ("v", "u", "x"):
             value = getattr(self, name)
-            if not isinstance(value, Array):
-                object.__setattr__(self, name, np.asarray(value))
-            if getattr(self, name).ndim < 2:
+            if value is not None and not isinstance(value, Array):
+                object.__setattr__(self, name, _as_array(value, f"examples.{name}"))
+        for name in ("v", "u"):
+            shape = tuple(getattr(self, name).shape)
+            if len(shape) < 2:
                 raise TransduceError(
-                    f"examples.{name} has shape {tuple(np.shape(value))}; expected (n, *grid) or (n, channels, *grid). "
+                    f"examples.{name} has shape {shape}; expected (n, *grid) or (n, channels, *grid). "
                     f"For a single example, give {name}[None]."
                 )
         if len(self.v) != len(self.u):
@@ -99,12 +101,21 @@ class Regressor(Protocol):
     def regress(self, examples: ExampleSet) -> Operator: ...
 
 
+def _as_array(values: Any, name: str) -> np.ndarray:
+    try:
+        return np.asarray(values)
+    except ValueError:
+        raise TransduceError(
+            f"{name} is a list of rows of unequal length; expected an array. Give every function the same points."
+        ) from None
+
+
 def to_tensor(array: Any, name: str) -> torch.Tensor:
     """`array` as a real, finite, floating-point tensor; `name` is what error messages call it."""
     if isinstance(array, xr.DataArray):
         array = array.values
     if not isinstance(array, torch.Tensor):
-        array = np.asarray(array)
+        array = _as_array(array, name)
         if array.dtype.kind not in "fiub":
             raise TransduceError(
                 f"{name} holds {array.dtype} values; expected real numbers. "

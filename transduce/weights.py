@@ -69,3 +69,12 @@ def save(path: str | Path, tensors: dict[str, torch.Tensor], card: dict[str, Any
         os.replace(temporary, path)
     except OSError as error:
         raise TransduceError(f"cannot write {path} ({error}). Give a folder that can be written to.") from None
+
+
+def bundle(path: str | Path) -> None:
+    """Put a trained file among the bundled ones, under its own name, in the place of the one before."""
+    path = Path(path)
+    tensors, card = load(path)
+    save(PRETRAINED / path.name, tensors, card)
+    known = checksums() | {path.name: sha256(PRETRAINED / path.name)}
+    (PRETRAINED / "checksums.json").write_text(json.dumps(known, indent=1, sort_keys=True) + "\n")

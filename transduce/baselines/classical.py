@@ -62,7 +62,9 @@ class KernelRidge:
         error, gamma, ridge, alpha = min(fits, key=lambda fit: fit[0])
         return KernelRidgeOperator(v, alpha, gamma, ridge, error, tuple(examples.v.shape[1:]), tuple(examples.u.shape[1:]))
 
-    def _fit(self, gamma: float, distances: Float[np.ndarray, "n n"], u: Float[np.ndarray, "n d"]) -> tuple[float, float, float, np.ndarray]:
+    def _fit(
+        self, gamma: float, distances: Float[np.ndarray, "n n"], u: Float[np.ndarray, "n d"]
+    ) -> tuple[float, float, float, np.ndarray]:
         """The leave-one-out error, gamma, lambda and alpha of the best lambda."""
         variance, directions = np.linalg.eigh(np.exp(-gamma * distances))
         inverse = 1 / (variance.clip(min=0) + self.lambdas[:, None])  # (lambdas, n)

@@ -18,10 +18,10 @@ from ..types import ExampleSet, Operator, TransduceError, like, to_tensor
 
 
 class Fno:
-    """Adam on the examples' relative squared error, `epochs` times through them in batches, the rate first rising to `lr`, then falling to zero.
+    """Adam on the mean squared error of normalised functions, in batches, the rate rising to `lr` and falling to zero over `epochs`.
 
-    modes: as neuraloperator counts them, frequencies of both signs, so that 16 keeps 0 to 8. stop: called with the operator so far after
-    each epoch; the fit ends when it says True. Functions have one variable, v and u the same grid; queries may come on any.
+    modes: as neuraloperator counts them, both signs, so that 16 keeps the frequencies 0 to 8. stop: called with the operator so far
+    after each epoch; the fit ends when it says True. Functions have one variable, v and u the same grid; queries may come on any.
 
     >>> O = Fno(stop=lambda O: relative_mse(O(v_held_out), u_held_out) < 1e-2).regress(ExampleSet(v, u))
     """
@@ -44,7 +44,8 @@ class Fno:
         v, u = _channels(examples.v, "examples.v"), _channels(examples.u, "examples.u")
         if v.shape[-1] != u.shape[-1]:
             raise TransduceError(
-                f"examples.v has {v.shape[-1]} points and examples.u {u.shape[-1]}; an FNO answers on the grid it reads. Interpolate one of them."
+                f"examples.v has {v.shape[-1]} points and examples.u {u.shape[-1]}; an FNO answers on the grid it reads. "
+                "Interpolate one of them to the other's."
             )
         with torch.random.fork_rng(devices=[]), torch.enable_grad():
             torch.manual_seed(self.seed)
@@ -61,9 +62,9 @@ class Fno:
         schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, self.lr, total_steps=self.epochs * batches, pct_start=0.1)
         for _ in range(self.epochs):
             for chosen in torch.randperm(len(v)).split(self.batch):
-                error = (operator.predict(v[chosen]) - u[chosen]).square().sum((1, 2)) / u[chosen].square().sum((1, 2)).clamp(min=1e-12)
+                error = (operator.predict(v[chosen]) - u[chosen]) / operator.u_scale.deviation
                 optimiser.zero_grad()
-                error.mean().backward()
+                error.square().mean().backward()
                 optimiser.step()
                 schedule.step()
             if self.stop is not None and self.stop(operator):
@@ -112,5 +113,7 @@ def _fno() -> Any:
     try:
         from neuralop.models import FNO
     except ImportError:
-        raise TransduceError("the FNO is neuraloperator's, which is not installed. Install it: pip install 'transduce[baselines]'") from None
+        raise TransduceError(
+            "the FNO is neuraloperator's, which is not installed. Install it: pip install 'transduce[baselines]'"
+        ) from None
     return FNO

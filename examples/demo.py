@@ -1,0 +1,55 @@
+"""An operator nobody has seen, from 50 examples of it: `make demo`."""
+
+import statistics
+import time
+
+import torch
+
+import transduce
+from transduce.baselines import KernelRidge
+from transduce.evaluation import summarise
+from transduce.metrics import relative_mse
+from transduce.random_fields import generator_for
+from transduce.report import error_against_n, prediction_over_truth
+
+SIZES = (5, 10, 20, 50, 100, 200)
+OPERATORS = 10
+
+
+def milliseconds(regressor, task, repeats=20):
+    """The median time from examples to predictions."""
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        regressor.regress(task.examples)(task.queries.v)
+        times.append(1000 * (time.perf_counter() - start))
+    return statistics.median(times)
+
+
+def main():
+    torch.set_num_threads(1)
+    T = transduce.Transducer.from_pretrained("adr")
+    family = transduce.families.AdvectionDiffusionReaction()
+    task = family.sample_task(50, 50, generator_for("test", 2023))
+    regressors = {"Transducer": T, "kernel ridge, tuned": KernelRidge()}
+
+    print("An advection-diffusion-reaction operator that the model has never seen: 50 examples, 50 new functions, one thread.\n")
+    print(f"{'':22}{'relative MSE':>14}{'ms a regression':>18}")
+    predictions = {name: regressor.regress(task.examples)(task.queries.v) for name, regressor in regressors.items()}
+    for name, regressor in regressors.items():
+        print(f"{name:22}{relative_mse(predictions[name], task.queries.u):14.1e}{milliseconds(regressor, task):18.1f}")
+    prediction_over_truth(task, predictions, "demo/prediction")
+
+    print(f"\nMean relative MSE over {OPERATORS} unseen operators:\n")
+    print(f"{'examples':22}" + "".join(f"{n:>10}" for n in SIZES))
+    summaries = {}
+    for name, regressor in regressors.items():
+        rows = transduce.evaluate(regressor, family, SIZES, OPERATORS, generator_for("test", 2024))
+        summaries[name] = summarise(rows)
+        print(f"{name:22}" + "".join(f"{row['mean']:10.1e}" for row in summaries[name]))
+    error_against_n(summaries, "demo/error_against_n", trained_range=tuple(T.card["recipe"]["training"]["n"]))
+    print("\nDrawn: demo/prediction.png, demo/error_against_n.png")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,111 @@
+"""Bundled weights: each predicts what it predicted when it was bundled, and a damaged file says so.
+
+`python tests/test_weights.py` freezes the predictions of each bundled file again.
+"""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+
+from transduce import ExampleSet, TransduceError, Transducer, weights
+from transduce.families import AdvectionDiffusionReaction
+from transduce.metrics import relative_mse
+from transduce.random_fields import generator_for
+
+FROZEN = Path(__file__).parent / "frozen"
+BUNDLED = sorted(set(weights.names()) - set(weights.ALIASES))
+
+
+def task():
+    return AdvectionDiffusionReaction().sample_task(30, 3, generator_for("validation", 99))
+
+
+def predictions(name):
+    """On one task, every tenth point, in double precision."""
+    T, given = Transducer.from_pretrained(name).double(), task()
+    return T.regress(ExampleSet(given.examples.v.double(), given.examples.u.double()))(given.queries.v.double())[:, ::10]
+
+
+@pytest.mark.parametrize("name", BUNDLED)
+def test_predictions_are_the_frozen_ones(name):
+    frozen = torch.tensor(json.loads((FROZEN / f"{name}.json").read_text()), dtype=torch.float64)
+    torch.testing.assert_close(predictions(name), frozen, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", BUNDLED)
+def test_the_card_says_how_it_was_made(name):
+    _, card = weights.load(name)
+    assert {"model", "recipe", "validation_error", "versions", "commit", "machine"} <= card.keys()
+    assert card["recipe"]["name"] == name
+    assert "seed" in card["recipe"]["training"]
+    assert (weights.PRETRAINED / f"{name}.safetensors").stat().st_size < 10e6
+
+
+def test_aliases_are_bundled():
+    assert set(weights.ALIASES.values()) <= set(BUNDLED)
+
+
+def test_a_wrong_context_is_worse():
+    """The model uses its examples: those of another operator mislead it."""
+    T = Transducer.from_pretrained("adr")
+    right, wrong = (AdvectionDiffusionReaction().sample_task(50, 20, generator_for("validation", 98, i)) for i in (0, 1))
+    error, misled = (relative_mse(T.regress(given.examples)(right.queries.v), right.queries.u) for given in (right, wrong))
+    assert error < 0.1 * misled
+
+
+@pytest.fixture
+def copied(tmp_path, monkeypatch):
+    shutil.copytree(weights.PRETRAINED, tmp_path / "pretrained")
+    monkeypatch.setattr(weights, "PRETRAINED", tmp_path / "pretrained")
+    return tmp_path / "pretrained"
+
+
+def test_a_damaged_file_fails_its_checksum(copied):
+    file = copied / "adr-softmax.safetensors"
+    content = bytearray(file.read_bytes())
+    content[-1] ^= 1
+    file.write_bytes(content)
+    with pytest.raises(TransduceError, match="do not match their checksum"):
+        weights.load("adr")
+    file.unlink()
+    with pytest.raises(TransduceError, match="do not match their checksum"):
+        weights.load("adr")
+
+
+def test_bad_files_and_names(tmp_path):
+    with pytest.raises(TransduceError, match="no model is called 'adrr'; known: adr, adr-softmax"):
+        weights.load("adrr")
+    with pytest.raises(TransduceError, match="there is no file"):
+        weights.load(tmp_path / "none.safetensors")
+    path = tmp_path / "bad.safetensors"
+    for content in (b"", b"hello", (weights.PRETRAINED / "adr-softmax.safetensors").read_bytes()[:5000]):
+        path.write_bytes(content)
+        with pytest.raises(TransduceError, match="not a safetensors file, or is truncated"):
+            weights.load(path)
+    from safetensors.torch import save_file
+
+    save_file({"a": torch.zeros(1)}, path)
+    with pytest.raises(TransduceError, match="no transduce model card"):
+        weights.load(path)
+
+
+def test_tensors_that_do_not_fit_the_card(tmp_path):
+    tensors, card = weights.load("adr")
+    weights.save(tmp_path / "odd.safetensors", {**tensors, "extra": torch.zeros(1)}, card)
+    with pytest.raises(TransduceError, match="not those of the model on its card"):
+        Transducer.from_pretrained(str(tmp_path / "odd.safetensors"))
+
+
+def test_an_unwritable_folder(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(TransduceError, match="cannot write"):
+        weights.save(tmp_path / "file" / "w.safetensors", {}, {"model": {}})
+
+
+if __name__ == "__main__":
+    FROZEN.mkdir(exist_ok=True)
+    for name in BUNDLED:
+        (FROZEN / f"{name}.json").write_text(json.dumps(predictions(name).tolist(), indent=1) + "\n")

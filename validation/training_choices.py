@@ -1,0 +1,86 @@
+"""What each choice in training `adr-softmax` is worth: it is taken away from a small model, and the error measured against time.
+
+    python -m validation.training_choices        about 15 minutes on 2 cores
+
+Writes results/training/choices.json and docs/figures/training_choices.png. Every run has the same steps, tasks and seeds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from dataclasses import asdict, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import torch
+
+from transduce.families import AdvectionDiffusionReaction
+from transduce.generation import generate
+from transduce.metatraining import Training, metatrain
+from transduce.recipes import provenance
+from transduce.report import error_against_time
+from transduce.storage import StoredFamily, replacing
+from transduce.transducer import Transducer
+
+MODEL = {
+    "V": {"space": "SineModes", "modes": 64},
+    "U": {"space": "SineModes", "modes": 64},
+    "depth": 4,
+    "heads": 4,
+    "width": 32,
+    "hidden": 128,
+}
+MODEL |= {"gain": 0.1}
+TRAINING = Training(steps=1500, muon_lr=0.01, n=(10, 100), validate_every=100, checkpoint_every=10_000, validation_tasks=50)
+HALF = {"V": {"space": "FourierModes", "modes": 25, "closed": True}, "U": {"space": "FourierModes", "modes": 25, "closed": True}}
+CHOICES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "as chosen": ({}, {}),
+    "AdamW alone, lr 1e-3": ({}, {"muon_lr": 0.0}),
+    "AdamW alone, lr 3e-3": ({}, {"muon_lr": 0.0, "lr": 3e-3}),
+    "inputs not standardised": ({}, {"standardise": False}),
+    "squared loss": ({}, {"loss": "relative_mse"}),
+    "averaged weights": ({}, {"average": 0.99}),
+    "halving schedule": ({}, {"schedule": "halving"}),
+    "initial gain 1": ({"gain": 1.0}, {}),
+    "16 x 8 heads": ({"heads": 16, "width": 8}, {}),
+    "F and G shared": ({"shared": True}, {}),
+    "25 Fourier modes": (HALF, {}),
+}
+
+
+def curve(family: StoredFamily, model: dict[str, Any], training: Training) -> list[dict[str, float]]:
+    """Validation error against seconds and steps of one training."""
+    torch.manual_seed(0)
+    T = Transducer.from_config(MODEL | model)
+    with TemporaryDirectory() as folder:
+        metatrain(T, family, training, validation=AdvectionDiffusionReaction(), out=folder)
+        lines = [json.loads(line) for line in (Path(folder) / "log.jsonl").read_text().splitlines()]
+    return [{"step": line["step"], "seconds": line["seconds"], "error": line["validation"]} for line in lines]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, default=Path("runs/choices.zarr"), help="the meta-dataset, generated if it is not there")
+    parser.add_argument("--out", type=Path, default=Path("results/training/choices.json"))
+    arguments = parser.parse_args()
+    if not arguments.data.exists():
+        arguments.data.parent.mkdir(parents=True, exist_ok=True)
+        generate(AdvectionDiffusionReaction(), arguments.data, operators=2000, examples=116)
+    family = StoredFamily(arguments.data)
+    arguments.out.parent.mkdir(parents=True, exist_ok=True)
+    rows = []
+    for name, (model, training) in CHOICES.items():
+        points = curve(family, model, replace(TRAINING, **training))
+        rows.append({"choice": name, "error": points[-1]["error"], "seconds": points[-1]["seconds"], "curve": points})
+        print(f"{name:28}{points[-1]['error']:10.2e}{points[-1]['seconds']:8.0f} s", flush=True)
+    result = {"command": "python -m validation.training_choices", "seed": 0, **provenance()}
+    result |= {"model": MODEL, "training": asdict(TRAINING), "rows": rows}
+    with replacing(arguments.out) as temporary:
+        temporary.write_text(json.dumps(result, indent=1) + "\n")
+    error_against_time({row["choice"]: row["curve"] for row in rows}, "docs/figures/training_choices")
+
+
+if __name__ == "__main__":
+    main()
