@@ -13,7 +13,9 @@ import pytest
 import torch
 from conftest import small_transducer
 
-from transduce import ExampleSet, Task, Training, TransduceError, metatrain
+from transduce import ExampleSet, Task, Training, TransduceError, evaluate, metatrain
+from transduce.baselines import KernelRidge
+from transduce.evaluation import summarise
 from transduce.metatraining import Episode, draw
 from transduce.metrics import relative_mse
 from transduce.optimisers import Muon, orthogonalise
@@ -90,7 +92,7 @@ from conftest import small_transducer
 from dataclasses import replace
 from transduce import metatrain
 T = small_transducer().float()
-metatrain(T, Scalings(), replace(TRAINING, steps=400), out={out!r})
+metatrain(T, Scalings(), replace(TRAINING, steps=200), out={out!r})
 torch.save(parameters(T), {result!r})
 """
 

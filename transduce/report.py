@@ -77,8 +77,11 @@ def write_rows(path: Any, rows: Sequence[Row], **about: Any) -> None:
 
 
 def results_table(result: Mapping[str, Any]) -> str:
-    """The Markdown table of a results file of `transduce evaluate`: mean / median, regressors by n."""
-    rows = [row | {"mean / median": f"{number(row['mean'])} / {number(row['median'])}"} for row in result["rows"]]
+    """The Markdown table of a results file: mean / median, regressors by n, where it holds evaluations, else its rows as they are."""
+    rows = result["rows"]
+    if "regressor" not in rows[0]:
+        return markdown_table([{key: value for key, value in row.items() if not isinstance(value, list)} for row in rows])
+    rows = [row | {"mean / median": f"{number(row['mean'])} / {number(row['median'])}"} for row in rows]
     names = dict.fromkeys(row["regressor"] for row in rows)
     return markdown_table(by_regressor({name: [row for row in rows if row["regressor"] == name] for name in names}, "mean / median"))
 
