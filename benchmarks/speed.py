@@ -13,7 +13,7 @@ import resource
 import statistics
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -28,10 +28,10 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from transduce import report, weights
 from transduce.baselines import Fno, KernelRidge
 from transduce.families import AdvectionDiffusionReaction
+from transduce.files import provenance
 from transduce.metatraining import Episode, stack
 from transduce.metrics import relative_mse
 from transduce.random_fields import gaussian_field, generator_for
-from transduce.recipes import provenance
 from transduce.spaces import SineModes
 from transduce.transducer import Transducer
 from transduce.types import ExampleSet, Operator, Task

@@ -16,6 +16,7 @@ def small_transducer(**options):
     torch.manual_seed(0)
     settings = {"depth": 3, "heads": 2, "width": 8, "hidden": 16} | options
     T = Transducer(SineModes(12), SineModes(12), **settings)
+    T.spread.data.copy_(torch.linspace(1.5, 0.5, 12))
     return T.double().eval()
 
 

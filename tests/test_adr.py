@@ -9,7 +9,7 @@ import torch
 
 from transduce.families.adr import AdvectionDiffusionReaction, AdvectionDiffusionReactionOperator, boundary_mask, linear_flow
 from transduce.metrics import relative_mse
-from transduce.random_fields import generator_for, seed_for
+from transduce.random_fields import gaussian_field, generator_for, seed_for
 from transduce.types import OperatorFamily, TransduceError
 
 
@@ -154,3 +154,20 @@ def test_a_longer_time_is_two_shorter_ones():
 def test_a_grid_that_does_not_fit_is_refused(shape):
     with pytest.raises(TransduceError, match="refinement"):
         smooth_operator()(np.zeros(shape))
+
+
+def test_operators_can_be_solved_together():
+    family = AdvectionDiffusionReaction(t=(0.3, 1.0))
+    together = family.sample_operators(3, generator_for("validation", 1))
+    generator = generator_for("validation", 1)
+    v = gaussian_field(3 * 4, 101, 0.2, generator_for("validation", 2)).reshape(3, 4, 101) * boundary_mask(family.x) / 4
+    for u, v_i, operator in zip(together(v), v, [family.sample_operator(generator) for _ in range(3)], strict=True):
+        torch.testing.assert_close(u, operator(v_i), rtol=0, atol=1e-12)
+
+
+def test_a_family_that_always_blows_up_says_so(monkeypatch):
+    monkeypatch.setattr("transduce.families.adr.REDRAWS", 3)
+    with pytest.raises(TransduceError, match="Lower k_max or t"):
+        AdvectionDiffusionReaction(k_max=1e5, t=10.0, points=21).sample_task(30, 1, generator_for("validation", 0))
+    with pytest.raises(TransduceError, match="points=402"):
+        AdvectionDiffusionReaction(points=402)

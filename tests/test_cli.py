@@ -10,7 +10,7 @@ import torch
 import xarray as xr
 from typer.testing import CliRunner
 
-from transduce import __version__, recipes
+from transduce import Training, __version__, recipes, weights
 from transduce.cli import app
 from transduce.spaces import SineModes
 from transduce.storage import StoredFamily, read_variable, write_arrays
@@ -247,29 +247,52 @@ def test_evaluate_with_bad_input(model, tmp_path):
     assert "expected one of .json" in fails("evaluate", model, "--out", tmp_path / "a.csv")
 
 
-def test_train_hands_the_recipe_on(tmp_path, monkeypatch):
-    asked = {}
-
-    def train(recipe, **options):
-        asked.update(options, recipe=recipe)
-        return options["out"] / "adr.safetensors"
-
-    monkeypatch.setattr(recipes, "recipe", lambda name: f"recipe of {name}")
-    monkeypatch.setattr(recipes, "train", train)
-    result = run("train", "adr", "--out", tmp_path / "runs" / "adr", "--steps", 3, "--seed", 4, "--data", "a.zarr")
-    assert result.exit_code == 0, result.output
-    assert result.stdout == f"adr: trained, weights in {tmp_path / 'runs' / 'adr' / 'adr.safetensors'}\n"
-    out, data = asked.pop("out"), asked.pop("data")
-    assert asked == {"recipe": "recipe of adr", "steps": 3, "seed": 4}
-    assert (out, str(data)) == (tmp_path / "runs" / "adr", "a.zarr")
-    assert out.is_dir()
+@pytest.fixture
+def tiny_recipe(monkeypatch):
+    """A recipe that trains in a second, under the name "tiny"."""
+    space = {"space": "SineModes", "modes": 8}
+    model = {"V": space, "U": space, "depth": 1, "heads": 1, "width": 4, "hidden": 8}
+    training = Training(steps=2, tasks=2, n=(3, 6), queries=2, validation_tasks=1)
+    family = {"points": 41, "steps": 2}
+    monkeypatch.setitem(recipes.RECIPES, "tiny", recipes.Recipe("tiny", model, training, operators=2, examples=10, family=family))
 
 
-def test_train_with_bad_input(tmp_path, monkeypatch):
+def test_train_from_the_family_and_go_on(tiny_recipe, tmp_path):
+    out = tmp_path / "runs" / "tiny"
+    for steps in (2, 3):
+        result = run("train", "tiny", "--out", out, "--steps", steps)
+        assert result.exit_code == 0, result.output
+        assert result.stdout == f"tiny: trained, weights in {out / 'tiny.safetensors'}\n"
+        _, card = weights.load(out / "tiny.safetensors")
+        assert card["recipe"]["training"]["steps"] == steps
+    assert [json.loads(line)["step"] for line in (out / "log.jsonl").read_text().splitlines()] == [2, 3]
+
+
+def test_train_on_the_fly(tiny_recipe, tmp_path):
+    assert run("train", "tiny", "--out", tmp_path, "--on-the-fly").exit_code == 0
+    assert not list(tmp_path.glob("*.zarr"))
+
+
+def test_train_on_data_of_ones_own(tiny_recipe, tmp_path):
+    f = np.random.default_rng(0).normal(size=(3, 55, 11))
+    np.savez(tmp_path / "mine.npz", v=f, u=2 * f)
+    assert run("train", "tiny", "--out", tmp_path / "mine", "--data", tmp_path / "mine.npz").exit_code == 0
+    _, card = weights.load(tmp_path / "mine" / "tiny.safetensors")
+    assert card["recipe"]["training"]["n"] == [3, 5]  # what 55 pairs leave beside 50 queries
+    np.savez(tmp_path / "few.npz", v=f[:, :50], u=f[:, :50])
+    assert "holds 50 pairs of each operator; expected more than 50" in fails(
+        "train", "tiny", "--out", tmp_path / "few", "--data", tmp_path / "few.npz"
+    )
+    np.savez(tmp_path / "flat.npz", v=f[:, :, None], u=f)
+    assert "this model expects (n, points)" in fails("train", "tiny", "--out", tmp_path / "flat", "--data", tmp_path / "flat.npz")
+
+
+def test_train_with_bad_input(tiny_recipe, tmp_path):
     assert "no recipe is called 'atlantis'" in fails("train", "atlantis")
-    monkeypatch.setattr(recipes, "recipe", lambda name: name)
     (tmp_path / "file").write_text("")
-    assert "is not a folder and cannot be made one" in fails("train", "adr", "--out", tmp_path / "file" / "adr")
+    assert "is not a folder and cannot be made one" in fails("train", "tiny", "--out", tmp_path / "file" / "tiny")
+    assert run("train", "tiny", "--out", tmp_path / "tiny", "--steps", 3).exit_code == 0
+    assert "has taken 3 steps already; 1 were asked for" in fails("train", "tiny", "--out", tmp_path / "tiny", "--steps", 1)
 
 
 def test_errors_that_are_not_the_users_keep_their_traceback(monkeypatch, tmp_path):

@@ -23,20 +23,26 @@ from transduce.random_fields import SPLITS, generator_for, seed_for
 from transduce.spaces import SineModes
 
 
-@dataclass
 class Scalings:
     """The operators v -> a v, mode by mode: a family that is quick to draw."""
 
-    spoiled: bool = False
+    def __repr__(self):
+        return "Scalings()"
 
     def sample_task(self, n, m, generator):
         space = SineModes(12)
         v = torch.randn(n + m, 12, generator=generator) / torch.arange(1, 13)
         u = v * torch.rand(12, generator=generator)
         v, u = space.decode(v, 33), space.decode(u, 33)
-        if self.spoiled:
-            v = v * 1e30
         return Task(ExampleSet(v[:n], u[:n]), ExampleSet(v[n:], u[n:]))
+
+
+class Spoiled(Scalings):
+    """The same family once its values have run away."""
+
+    def sample_task(self, n, m, generator):
+        task = super().sample_task(n, m, generator)
+        return Task(ExampleSet(1e30 * task.examples.v, task.examples.u), ExampleSet(1e30 * task.queries.v, task.queries.u))
 
 
 TRAINING = Training(steps=12, tasks=2, n=(3, 6), queries=2, warmup=2, checkpoint_every=3, validate_every=6, validation_tasks=2, average=0.9)
@@ -146,13 +152,17 @@ class Evil:
         return os.mkdir, ("evil-was-here",)
 
 
-@pytest.mark.parametrize("spoil", ["truncated", "text", "foreign", "pickle"])
+@pytest.mark.parametrize("spoil", ["truncated", "text", "foreign", "pickle", "flipped bit"])
 def test_a_damaged_or_foreign_checkpoint(tmp_path, spoil, monkeypatch):
     monkeypatch.chdir(tmp_path)
     metatrain(small_transducer().float(), Scalings(), TRAINING, out=tmp_path)
     checkpoint = tmp_path / "checkpoint.pt"
     if spoil == "truncated":
         checkpoint.write_bytes(checkpoint.read_bytes()[:1000])
+    elif spoil == "flipped bit":
+        content = bytearray(checkpoint.read_bytes())
+        content[len(content) // 2] ^= 4
+        checkpoint.write_bytes(content)
     elif spoil == "text":
         checkpoint.write_text("hello")
     else:
@@ -164,12 +174,63 @@ def test_a_damaged_or_foreign_checkpoint(tmp_path, spoil, monkeypatch):
     assert not (tmp_path / "evil-was-here").exists()
 
 
+def test_a_foreign_log(tmp_path):
+    (tmp_path / "log.jsonl").write_text('{"hello": 1}\n')
+    with pytest.raises(TransduceError, match="not a log"):
+        metatrain(small_transducer().float(), Scalings(), TRAINING, out=tmp_path)
+
+
+@dataclass
+class InNumpy(Scalings):
+    """The same family, as most people would write it: in double precision."""
+
+    points: int = 33
+
+    def __repr__(self):
+        return "InNumpy()"
+
+    def sample_task(self, n, m, generator):
+        task = super().sample_task(n, m, generator)
+        parts = [
+            ExampleSet(f.v.double().numpy()[:, : self.points], f.u.double().numpy()[:, : self.points])
+            for f in (task.examples, task.queries)
+        ]
+        return Task(*parts)
+
+
+def test_a_family_in_double_precision():
+    assert metatrain(small_transducer().float(), InNumpy(), TRAINING, validation=InNumpy()) is not None
+
+
+def test_a_family_that_does_not_fit_the_model():
+    with pytest.raises(TransduceError, match="the family's v has 4 points, enough for 2 modes; this model reads 12"):
+        metatrain(small_transducer().float(), InNumpy(points=4), TRAINING)
+
+
+def test_the_spread_of_inputs_is_measured_once():
+    T = small_transducer().float()
+    T.spread.data.fill_(1.0)
+    metatrain(T, Scalings(), replace(TRAINING, steps=1))
+    spread = T.spread.clone()
+    torch.testing.assert_close(spread, (1 / torch.arange(1, 13)).clamp(min=0.1), rtol=0.2, atol=0)
+    metatrain(T, Scalings(), replace(TRAINING, steps=1, seed=5))
+    assert torch.equal(T.spread, spread)
+
+
+def test_fewer_steps_than_taken_or_other_data(tmp_path):
+    metatrain(small_transducer().float(), Scalings(), TRAINING, out=tmp_path)
+    with pytest.raises(TransduceError, match="has taken 12 steps already; 5 were asked for"):
+        metatrain(small_transducer().float(), Scalings(), replace(TRAINING, steps=5), out=tmp_path)
+    with pytest.raises(TransduceError, match=r"another run .*data"):
+        metatrain(small_transducer().float(), InNumpy(), TRAINING, out=tmp_path)
+
+
 def test_nan_stops_it_and_keeps_the_checkpoint(tmp_path):
     T = small_transducer().float()
     metatrain(T, Scalings(), TRAINING, out=tmp_path)
     before = (tmp_path / "checkpoint.pt").read_bytes()
     with pytest.raises(TransduceError, match=f"step 12 .*batch seed {seed_for('train', 0, 12)}.*last good checkpoint is kept"):
-        metatrain(T, Scalings(spoiled=True), replace(TRAINING, steps=15), out=tmp_path)
+        metatrain(T, Spoiled(), replace(TRAINING, steps=15), out=tmp_path)
     assert (tmp_path / "checkpoint.pt").read_bytes() == before
 
 
@@ -190,7 +251,7 @@ torch.save((parameters(T), torch.cat([p.grad.flatten() for p in T.parameters() i
 def test_two_processes_take_the_step_of_one_with_twice_the_tasks(tmp_path):
     script = tmp_path / "two.py"
     script.write_text(TWO.format(tests=os.path.dirname(__file__), out=str(tmp_path / "two")))
-    command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port", "29513", str(script)]
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", str(script)]
     subprocess.run(command, check=True, capture_output=True, env=os.environ | {"OMP_NUM_THREADS": "1"})
     first, second = (torch.load(f"{tmp_path / 'two'}{rank}.pt", weights_only=True) for rank in (0, 1))
     T = small_transducer().float()

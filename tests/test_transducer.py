@@ -8,6 +8,7 @@ from conftest import small_transducer
 
 from transduce import ExampleSet, TransduceError
 from transduce.kernels import KERNELS
+from transduce.metatraining import Episode
 from transduce.spaces import BranchTrunk, SineModes
 from transduce.transducer import Transducer
 
@@ -25,7 +26,7 @@ variants = pytest.mark.parametrize("options", VARIANTS, ids=str)
 
 def joint(T, v, u, v_query, mask=None):
     """The joint masked pass of the paper: queries are tokens like the examples, only that no token may look at them."""
-    n, tokens = v.shape[1], torch.cat([v, v_query], 1)
+    n, tokens = v.shape[1], torch.cat([v, v_query], 1) / T.spread
     stream = torch.cat([u, torch.zeros(len(u), v_query.shape[1], u.shape[2], dtype=u.dtype)], 1)
     source = torch.arange(tokens.shape[1]).expand(len(v), -1) < n
     if mask is not None:
@@ -172,12 +173,48 @@ def test_save_and_load(tmp_path, pairs):
         )
 
 
-def test_branch_trunk_transducer(pairs):
+def test_branch_trunk_transducer(pairs, tmp_path):
     """Values in, a learned basis out: any points may be asked for (supplement S.2.3)."""
     torch.manual_seed(0)
-    T = Transducer(BranchTrunk(33), BranchTrunk(33, hidden=8), depth=2, heads=2, width=4, hidden=8).double()
+    space = BranchTrunk(33, hidden=8)
+    T = Transducer(space, space, depth=2, heads=2, width=4, hidden=8).double().eval()
     O = T.regress(ExampleSet(*pairs[:2]))
     torch.testing.assert_close(O(pairs[2], at=65)[:, ::2], O(pairs[2]))
+    T.save_pretrained(tmp_path / "T.safetensors")
+    loaded = Transducer.from_pretrained(str(tmp_path / "T.safetensors"))
+    torch.testing.assert_close(loaded.regress(ExampleSet(*pairs[:2]))(pairs[2]), O(pairs[2]), rtol=0, atol=1e-4)
+
+
+def test_branch_trunk_learns_all_it_has(pairs):
+    T = Transducer(BranchTrunk(33, hidden=8), BranchTrunk(33, hidden=8), depth=2, heads=2, width=4, hidden=8)
+    batch = {"v": pairs[0][None], "u": pairs[1][None], "v_query": pairs[0][None, :2], "u_query": pairs[1][None, :2]}
+    Episode(T)(**{key: value.float() for key, value in batch.items()}).sum().backward()
+    assert [name for name, p in T.named_parameters() if p.requires_grad and p.grad is None] == []
+
+
+def test_xarray_keeps_what_is_true(pairs):
+    T, (v, u, v_query) = small_transducer(depth=4), pairs
+    O = T.regress(ExampleSet(v, u))
+    named = xr.DataArray(v_query.numpy(), dims=("run", "x"), coords={"run": list("abcd"), "x": np.linspace(0, 1, 33)})
+    assert O.layer_estimates(named).dims == ("layer", "run", "x")
+    moved = O(named, at=np.linspace(0, 0.5, 33))
+    assert "x" not in moved.coords
+    assert list(moved.run.values) == list("abcd")
+
+
+def test_gradients_after_inference_mode(pairs):
+    T = small_transducer()
+    with torch.inference_mode():
+        T.regress(ExampleSet(*pairs[:2]))(pairs[2])
+    v_query = pairs[2].clone().requires_grad_()
+    T.regress(ExampleSet(*pairs[:2]))(v_query).sum().backward()
+    assert v_query.grad is not None
+
+
+@pytest.mark.parametrize("options", [{"tau": 0.0}, {"depth": 0}, {"shared": True, "F": False}, {"kappa": "cosine"}], ids=str)
+def test_bad_options(options):
+    with pytest.raises(TransduceError, match=r"expected|needs"):
+        small_transducer(**options)
 
 
 @pytest.mark.parametrize(
@@ -206,8 +243,15 @@ def test_bad_queries(pairs):
         O(pairs[2][0])
     with pytest.raises(TransduceError, match="v has 4 points"):
         O(pairs[2][:, :4])
-    with pytest.raises(TransduceError, match="within"):
-        O(pairs[2], at=torch.tensor([0.5, 1.5]))
+    for at in (torch.tensor([0.5, 1.5]), (0.5, 1.5), (33, 33), (), -3, np.zeros((4, 2)), "all"):
+        with pytest.raises(TransduceError, match="at"):
+            O(pairs[2], at=at)
+    assert O(pairs[2], at=(0.1, 0.5)).shape == (4, 2)
+    assert O(pairs[2], at=np.int64(65)).shape == (4, 65)
+    with pytest.raises(TransduceError, match="received tuple"):
+        small_transducer().regress(pairs[:2])
+    with pytest.raises(TransduceError, match="not finite"):
+        small_transducer().float().regress(ExampleSet(1e300 * pairs[0], pairs[1]))
     with pytest.raises(TransduceError, match="10 sensors are too few for the 12 coefficients"):
         O(pairs[2][:, :10], x=torch.linspace(0, 1, 10))
     with pytest.raises(TransduceError, match="one position for each value"):

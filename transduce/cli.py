@@ -6,7 +6,6 @@ processes that torchrun starts, only the first says what was done.
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import time
@@ -108,11 +107,12 @@ def train(
     data: Annotated[Path | None, typer.Option(help="Your own operators: v and u of shape (operator, example, *grid).")] = None,
     steps: Annotated[int | None, typer.Option(min=1, help="Instead of the recipe's.")] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Instead of the recipe's.")] = None,
+    on_the_fly: Annotated[bool, typer.Option("--on-the-fly", help="Draw every task anew, not from operators drawn once: slower.")] = False,
 ) -> None:
     """Meta-train a recipe's model, going on where it stopped."""
     from . import recipes
 
-    weights = recipes.train(recipes.recipe(name), out=out or Path("runs") / name, data=data, steps=steps, seed=seed)
+    weights = recipes.train(recipes.recipe(name), out=out or Path("runs") / name, data=data, steps=steps, seed=seed, on_the_fly=on_the_fly)
     _say(f"{name}: trained, weights in {weights}")
 
 
@@ -173,9 +173,10 @@ def evaluate(
     from .baselines import KernelRidge
     from .evaluation import evaluate, summarise
     from .families import AdvectionDiffusionReaction
+    from .files import provenance
     from .random_fields import generator_for
-    from .recipes import provenance
-    from .storage import check_writable, replacing
+    from .report import write_rows
+    from .storage import check_writable
     from .transducer import Transducer
 
     if out is not None:
@@ -189,8 +190,7 @@ def evaluate(
     _print_table(rows, title=f"relative MSE, {operators} operators, k_max = {k_max:g}")
     if out is not None:
         command = f"transduce evaluate {model} --n {','.join(map(str, n))} --operators {operators} --k-max {k_max:g} --seed {seed}"
-        with replacing(out) as temporary:
-            temporary.write_text(json.dumps({"command": command, "seed": seed, **provenance(), "rows": rows}, indent=1) + "\n")
+        write_rows(out, rows, command=command, seed=seed, **provenance())
         _say(f"written to {out}")
 
 

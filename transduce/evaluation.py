@@ -10,6 +10,7 @@ all its queries.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator, Sequence
 from itertools import groupby
@@ -20,7 +21,7 @@ import numpy as np
 import torch
 
 from .metrics import squared_errors, squared_norms
-from .types import Array, ExampleSet, OperatorFamily, Regressor
+from .types import Array, ExampleSet, OperatorFamily, Regressor, TransduceError
 
 Row = dict[str, Any]
 
@@ -45,6 +46,8 @@ def evaluate(
     >>> summarise(rows)[1]["mean"]
     """
     sizes = [n_examples] if isinstance(n_examples, int) else sorted(n_examples)
+    if not sizes or sizes[0] < 1:
+        raise TransduceError(f"n_examples={n_examples}; expected one number of examples or several, each at least 1.")
     rows = []
     for operator, seed in enumerate(_seeds(n_operators, generator)):
         task = family.sample_task(sizes[-1], n_queries, torch.Generator().manual_seed(seed))
@@ -58,7 +61,7 @@ def evaluate(
                         "seed": seed,
                         "n": n,
                         "query": query,
-                        "relative_mse": error / norm,
+                        "relative_mse": error / norm if norm else math.inf,
                         "squared_error": error,
                         "squared_norm": norm,
                         "seconds": seconds,

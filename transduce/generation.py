@@ -30,8 +30,9 @@ import zarr
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from .files import PathLike, move_into_place, versions
 from .random_fields import SPLITS, generator_for, one_thread
-from .storage import PathLike, check_writable, move_into_place, versions
+from .storage import check_writable
 from .types import TransduceError
 
 LAYOUT: dict[str, tuple[str, tuple[str, ...]]] = {

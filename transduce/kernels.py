@@ -91,7 +91,7 @@ class Rbf(Kappa):
 
 
 class L2(Kappa):
-    """A = |K v - Q v'|^2. It has no temperature: a factor of A cancels in the normalisation."""
+    """A = |K v - Q v'|^2. It has no temperature: a factor of A cancels in the normalisation. Holds all n m weights at once."""
 
     def __init__(self, d_v: int, d_u: int, heads: int, width: int, tau: float = 1.0, learn_tau: bool = True, bias: bool = False):
         super().__init__(d_v, d_u, heads, width, tau, learn_tau=False, bias=bias)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import zipfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from .files import replacing
 from .optimisers import make_optimisers
 from .progress import Journal
 from .random_fields import generator_for, seed_for
@@ -59,8 +61,9 @@ class Training:
             raise TransduceError(f"schedule={self.schedule!r}; expected 'cosine' or 'halving'.")
         if self.loss not in ("relative_l2", "relative_mse"):
             raise TransduceError(f"loss={self.loss!r}; expected 'relative_l2' or 'relative_mse'.")
-        if self.steps < 1 or self.tasks < 1 or self.queries < 1 or not 1 <= self.n[0] <= self.n[1]:
-            raise TransduceError(f"steps, tasks and queries are at least 1 and n is (low, high) with 1 <= low <= high; received {self}.")
+        counts = ("steps", "tasks", "queries", "validate_every", "checkpoint_every", "validation_tasks")
+        if min(getattr(self, name) for name in counts) < 1 or not 1 <= self.n[0] <= self.n[1]:
+            raise TransduceError(f"{', '.join(counts)} are at least 1 and n is (low, high) with 1 <= low <= high; received {self}.")
 
     def factor(self, step: int) -> float:
         """What the learning rates are multiplied by at a step."""
@@ -105,11 +108,6 @@ def draw(family: OperatorFamily, training: Training, step: int, rank: int = 0) -
         raise TransduceError(f"at step {step}, batch seed {seed_for('train', training.seed, step)}: {error}") from None
 
 
-def inputs(family: OperatorFamily, training: Training, number: int) -> Tensor:
-    """The example inputs of one training task."""
-    return stack([family.sample_task(training.n[1], 1, generator_for("train", training.seed, number))])["v"].flatten(0, 1)
-
-
 def metatrain(
     T: Transducer,
     family: OperatorFamily,
@@ -126,49 +124,45 @@ def metatrain(
     where its last checkpoint stood, even with more `steps`. fabric: a Lightning Fabric that was set up otherwise.
     """
     fabric = fabric or make_fabric()
-    episode = Episode(T)
-    optimisers = make_optimisers(episode, training.lr, training.muon_lr)
-    if training.standardise:
-        T.standardise(T.V.encode(torch.cat([inputs(family, training, i) for i in range(64)]).to(T.spread)))
-    averaged = Averaged(T, training.average)
+    T.to(fabric.device).train()
+    prepare(T, family, training)
+    run = Run(T, training, described(family), fabric.world_size)
     folder = None if out is None else Path(out)
-    step = 0
     if folder is not None and (folder / "checkpoint.pt").exists():
-        step = restore(folder / "checkpoint.pt", T, optimisers, averaged, training)
-    rates = [training.lr if isinstance(optimiser, torch.optim.AdamW) else training.muon_lr for optimiser in optimisers]
-    model, *optimisers = fabric.setup(episode, *optimisers)
+        run.restore(folder / "checkpoint.pt")
     tasks = [] if validation is None else validation_tasks(validation, training)
+    model = run.set_up(fabric)
     error = None
-    with Journal(folder, training.steps, step, quiet=fabric.global_rank > 0, tasks=training.tasks * fabric.world_size) as journal:
-        while step < training.steps:
-            batch = fabric.to_device(draw(family, training, step, fabric.global_rank))
-            for optimiser, rate in zip(optimisers, rates, strict=True):
-                optimiser.zero_grad()
-                for group in optimiser.param_groups:
-                    group["lr"] = rate * training.factor(step)
-            errors = model(**batch)
-            loss = (errors.add(1e-8).sqrt() if training.loss == "relative_l2" else errors).mean()
-            fabric.backward(loss)
-            norm = nn.utils.clip_grad_norm_(T.parameters(), training.clip)
-            if not torch.isfinite(norm):
-                raise TransduceError(
-                    f"the gradient at step {step} is {norm.item()} (loss {loss.item()}, batch seed "
-                    f"{seed_for('train', training.seed, step)}); expected finite. The last good checkpoint is kept. Lower lr and muon_lr, "
-                    "or look for bad values in the data."
-                )
-            for optimiser in optimisers:
-                optimiser.step()
-            averaged.update(T)
-            step += 1
-            if tasks and (step % training.validate_every == 0 or step == training.steps):
-                error = validate(averaged.best(T), tasks)
-            journal.step(step, loss=loss.item(), lr=training.lr * training.factor(step - 1), error=error)
-            if folder is not None and fabric.is_global_zero and (step % training.checkpoint_every == 0 or step == training.steps):
-                save(folder / "checkpoint.pt", T, optimisers, averaged, training, step)
-    if error is None and tasks:
-        error = validate(averaged.best(T), tasks)
-    averaged.copy_to(T)
-    return error
+    with Journal(folder, training.steps, run.step, quiet=fabric.global_rank > 0, tasks=training.tasks * fabric.world_size) as journal:
+        while run.step < training.steps:
+            batch = draw(family, training, run.step, fabric.global_rank)
+            loss = run.advance(fabric, model, {key: value.to(T.spread) for key, value in batch.items()})
+            at_end = run.step == training.steps
+            measured = bool(tasks) and (run.step % training.validate_every == 0 or at_end)
+            error = validate(run.averaged.best(T), tasks) if measured else error
+            journal.step(run.step, loss=loss, lr=training.lr * training.factor(run.step - 1), error=error, measured=measured)
+            if folder is not None and fabric.is_global_zero and (run.step % training.checkpoint_every == 0 or at_end):
+                run.save(folder / "checkpoint.pt")
+    run.averaged.copy_to(T)
+    T.eval()
+    return validate(T, tasks) if tasks and error is None else error
+
+
+@torch.no_grad()
+def prepare(T: Transducer, family: OperatorFamily, training: Training) -> None:
+    """See that the family's functions fit the model, and measure their spread if that was never done."""
+    tasks = [family.sample_task(training.n[1], training.queries, generator_for("train", training.seed, i)) for i in range(64)]
+    x = tasks[0].examples.x
+    for space, name in ((T.V, "v"), (T.U, "u")):
+        space.check(to_tensor(getattr(tasks[0].examples, name), name), None if x is None else to_tensor(x, "x"), f"the family's {name}")
+    if training.standardise and bool((T.spread == 1).all()):
+        batch = stack(tasks)
+        T.standardise(T.V.encode(batch["v"].to(T.spread), batch.get("x")))
+
+
+def described(family: OperatorFamily) -> str:
+    """A family as its own repr tells it, or else its class: what a checkpoint remembers of its data."""
+    return type(family).__name__ if type(family).__repr__ is object.__repr__ else repr(family)
 
 
 class Averaged:
@@ -178,7 +172,7 @@ class Averaged:
         self.decay = decay
         self.model: Transducer | None = None
         if decay:
-            self.model = Transducer.from_config(T.config).to(next(T.parameters()))
+            self.model = Transducer.from_config(T.config).to(T.spread)
             self.model.load_state_dict(T.state_dict())
             self.model.requires_grad_(False)
 
@@ -194,6 +188,97 @@ class Averaged:
     def copy_to(self, T: Transducer) -> None:
         if self.model is not None:
             T.load_state_dict(self.model.state_dict())
+
+
+class Run:
+    """Everything that a step changes, and its checkpoint."""
+
+    def __init__(self, T: Transducer, training: Training, data: str, processes: int):
+        self.T, self.training, self.data, self.processes = T, training, data, processes
+        self.step = 0
+        self.optimisers: list[Any] = make_optimisers(T, training.lr, training.muon_lr)
+        self.rates = [group["lr"] for optimiser in self.optimisers for group in optimiser.param_groups]
+        self.averaged = Averaged(T, training.average)
+
+    def set_up(self, fabric: Any) -> Any:
+        """The loss, ready for the processes of `fabric`."""
+        model, *self.optimisers = fabric.setup(Episode(self.T), *self.optimisers)
+        return model
+
+    def advance(self, fabric: Any, model: Any, batch: dict[str, Tensor]) -> float:
+        """One step of descent; returns the loss before it."""
+        for optimiser, rate in zip(self.optimisers, self.rates, strict=True):
+            optimiser.zero_grad()
+            for group in optimiser.param_groups:
+                group["lr"] = rate * self.training.factor(self.step)
+        errors = model(**batch)
+        loss = (errors.add(1e-8).sqrt() if self.training.loss == "relative_l2" else errors).mean()
+        fabric.backward(loss)
+        norm = nn.utils.clip_grad_norm_(self.T.parameters(), self.training.clip)
+        if not torch.isfinite(norm):
+            raise TransduceError(
+                f"the gradient at step {self.step} is {norm.item()} (loss {loss.item()}, batch seed "
+                f"{seed_for('train', self.training.seed, self.step)}); expected finite. The last good checkpoint is kept. Lower lr and "
+                "muon_lr, or look for bad values in the data."
+            )
+        for optimiser in self.optimisers:
+            optimiser.step()
+        self.averaged.update(self.T)
+        self.step += 1
+        return loss.item()
+
+    def identity(self) -> dict[str, Any]:
+        """What must agree for a checkpoint to be of this run."""
+        may_change = ("steps", "validate_every", "checkpoint_every", "validation_tasks")
+        settings = {key: value for key, value in asdict(self.training).items() if key not in may_change}
+        return json.loads(json.dumps({**self.T.config, **settings, "data": self.data, "processes": self.processes}))
+
+    def save(self, path: Path) -> None:
+        """Write a complete checkpoint, atomically."""
+        state = {
+            "format": "transduce checkpoint",
+            "identity": self.identity(),
+            "step": self.step,
+            "model": self.T.state_dict(),
+            "averaged": None if self.averaged.model is None else self.averaged.model.state_dict(),
+            "optimisers": [optimiser.state_dict() for optimiser in self.optimisers],
+            "random": torch.get_rng_state(),
+        }
+        with replacing(path) as temporary:
+            torch.save(state, temporary)
+
+    def restore(self, path: Path) -> None:
+        """Go on from a checkpoint."""
+        remedy = "Move it away to start anew, or give another folder."
+        state = read_checkpoint(path, remedy)
+        theirs, ours = state["identity"], self.identity()
+        if ours != theirs:
+            other = ", ".join(f"{key} {theirs.get(key)} there and {ours.get(key)} here" for key in ours if theirs.get(key) != ours.get(key))
+            raise TransduceError(f"{path} belongs to another run ({other}). {remedy}")
+        if state["step"] > self.training.steps:
+            raise TransduceError(
+                f"{path} has taken {state['step']} steps already; {self.training.steps} were asked for. Ask for more. {remedy}"
+            )
+        self.T.load_state_dict(state["model"])
+        if self.averaged.model is not None:
+            self.averaged.model.load_state_dict(state["averaged"])
+        for optimiser, kept in zip(self.optimisers, state["optimisers"], strict=True):
+            optimiser.load_state_dict(kept)
+        torch.set_rng_state(state["random"])
+        self.step = int(state["step"])
+
+
+def read_checkpoint(path: Path, remedy: str) -> dict[str, Any]:
+    """The content of a checkpoint whose every byte is as it was written; nothing in it is executed."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            damaged = archive.testzip()
+        state = None if damaged else torch.load(path, weights_only=True, map_location="cpu")
+    except Exception as error:
+        raise TransduceError(f"{path} is not a checkpoint, or is damaged ({type(error).__name__}). {remedy}") from None
+    if not isinstance(state, dict) or state.get("format") != "transduce checkpoint" or "identity" not in state:
+        raise TransduceError(f"{path} is not a checkpoint that transduce wrote, or is damaged. {remedy}")
+    return state
 
 
 def make_fabric() -> Any:
@@ -220,51 +305,5 @@ def validation_tasks(family: OperatorFamily, training: Training) -> list[dict[st
 @torch.no_grad()
 def validate(T: Transducer, tasks: list[dict[str, Tensor]]) -> float:
     """The mean relative squared error over the validation tasks."""
-    parameter = next(T.parameters())
-    return sum(Episode(T)(**{key: value.to(parameter) for key, value in task.items()}).mean().item() for task in tasks) / len(tasks)
-
-
-def save(path: Path, T: Transducer, optimisers: list[Any], averaged: Averaged, training: Training, step: int) -> None:
-    """Write a complete checkpoint, atomically."""
-    state = {
-        "format": "transduce checkpoint",
-        "step": step,
-        "config": T.config,
-        "training": asdict(training),
-        "model": T.state_dict(),
-        "averaged": None if averaged.model is None else averaged.model.state_dict(),
-        "optimisers": [optimiser.state_dict() for optimiser in optimisers],
-        "random": torch.get_rng_state(),
-    }
-    temporary = path.with_suffix(".partial")
-    with open(temporary, "wb") as file:
-        torch.save(state, file)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(temporary, path)
-
-
-def restore(path: Path, T: Transducer, optimisers: list[torch.optim.Optimizer], averaged: Averaged, training: Training) -> int:
-    """Load a checkpoint into model and optimiser; returns the step it was taken at."""
-    remedy = "Move it away to start anew, or give another folder."
-    try:
-        state = torch.load(path, weights_only=True, map_location="cpu")
-    except Exception as error:
-        kind = type(error).__name__
-        raise TransduceError(f"{path} is not a checkpoint, or is damaged ({kind}). {remedy}") from None
-    if not isinstance(state, dict) or state.get("format") != "transduce checkpoint":
-        raise TransduceError(f"{path} is not a checkpoint that transduce wrote. {remedy}")
-    ours, theirs = json.loads(json.dumps(T.config)), json.loads(json.dumps(state["config"]))
-    may_change = ("steps", "validate_every", "checkpoint_every", "validation_tasks")
-    ours |= {k: v for k, v in json.loads(json.dumps(asdict(training))).items() if k not in may_change}
-    theirs |= {k: v for k, v in json.loads(json.dumps(state["training"])).items() if k not in may_change}
-    if ours != theirs:
-        other = ", ".join(f"{k} {theirs.get(k)} there and {ours.get(k)} here" for k in ours if theirs.get(k) != ours.get(k))
-        raise TransduceError(f"{path} belongs to another run ({other}). {remedy}")
-    T.load_state_dict(state["model"])
-    if averaged.model is not None:
-        averaged.model.load_state_dict(state["averaged"])
-    for optimiser, kept in zip(optimisers, state["optimisers"], strict=True):
-        optimiser.load_state_dict(kept)
-    torch.set_rng_state(state["random"])
-    return int(state["step"])
+    errors = (Episode(T)(**{key: value.to(T.spread) for key, value in task.items()}).mean().item() for task in tasks)
+    return sum(errors) / len(tasks)

@@ -21,7 +21,7 @@ class Journal:
         self.folder, self.steps, self.start, self.tasks, self.quiet, self.every = folder, steps, start, tasks, quiet, every
 
     def __enter__(self) -> Journal:
-        self.begun = time.monotonic()
+        self.begun, self.before = time.monotonic(), 0.0
         self.live: Live | None = None
         self.file: TextIO | None = None
         self.board: Any = None
@@ -38,20 +38,28 @@ class Journal:
         path = folder / "log.jsonl"
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            before = path.read_text().splitlines() if path.exists() else []
-            lines = [line for line in before if line.endswith("}") and json.loads(line)["step"] <= self.start]
-            path.write_text("".join(line + "\n" for line in lines))  # what came after the checkpoint is done again
+            lines = self._earlier(path) if path.exists() else []
+            path.write_text("".join(json.dumps(line) + "\n" for line in lines))
             self.file = path.open("a")
         except OSError as error:
             raise TransduceError(f"cannot write to {folder} ({error}). Give a folder that can be written to.") from None
+        self.before = lines[-1]["seconds"] if lines else 0.0
         try:
             from torch.utils.tensorboard import SummaryWriter
         except ImportError:
             return
         self.board = SummaryWriter(str(folder), purge_step=self.start)
 
-    def step(self, step: int, loss: float, lr: float, error: float | None) -> None:
-        """Tell of one step."""
+    def _earlier(self, path: Path) -> list[dict[str, Any]]:
+        """The lines up to the checkpoint; what came after it is done again."""
+        try:
+            lines = [json.loads(line) for line in path.read_text().splitlines() if line.endswith("}")]
+            return [line for line in lines if line["step"] <= self.start and line["seconds"] >= 0]
+        except (ValueError, KeyError, TypeError):
+            raise TransduceError(f"{path} is not a log that transduce wrote. Move it away, or give another folder.") from None
+
+    def step(self, step: int, loss: float, lr: float, error: float | None, measured: bool) -> None:
+        """Tell of one step; `error` is the last validation error, `measured` whether it is of this step."""
         if self.quiet:
             return
         seconds = time.monotonic() - self.begun
@@ -62,8 +70,8 @@ class Journal:
         text += f"  {rate * self.tasks:.0f} tasks/s  {int(left // 60)}:{int(left % 60):02d} left"
         if self.live is not None:
             self.live.update(text)
-        if step % self.every == 0 or step == self.steps:
-            self._record(step, text, loss=loss, lr=lr, validation=error, seconds=round(seconds, 2))
+        if step % self.every == 0 or step == self.steps or measured:
+            self._record(step, text, loss=loss, lr=lr, validation=error if measured else None, seconds=round(self.before + seconds, 2))
 
     def _record(self, step: int, text: str, **values: Any) -> None:
         if self.live is None:

@@ -25,7 +25,7 @@ def seed_for(split: str, *numbers: int) -> int:
 
     The split is the two highest of the 32 bits that torch's generator reads, so seeds of different splits differ.
     """
-    hashed = int(np.random.SeedSequence(numbers).generate_state(1)[0])
+    hashed = int(np.random.SeedSequence((len(numbers), *numbers)).generate_state(1)[0])
     return SPLITS[split] << 30 | hashed >> 2
 
 

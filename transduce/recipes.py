@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import platform
-import subprocess
 from dataclasses import asdict, dataclass, field, replace
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from .families import AdvectionDiffusionReaction
+from .files import provenance
 from .generation import generate
 from .metatraining import Training, make_fabric, metatrain
 from .storage import StoredFamily
@@ -64,44 +62,47 @@ def recipe(name: str) -> Recipe:
     return RECIPES[name]
 
 
-def train(recipe: Recipe, out: Path, data: Path | None = None, steps: int | None = None, seed: int | None = None) -> Path:
+def train(
+    recipe: Recipe, out: Path, data: Path | None = None, steps: int | None = None, seed: int | None = None, on_the_fly: bool = False
+) -> Path:
     """Train a recipe into the folder `out`, going on where it stopped; returns the path of the weights.
 
     data: a meta-dataset of the user's own, (operator, example, *grid), instead of the recipe's family; its last twentieth of
-    operators is held out for validation.
+    operators is held out for validation. on_the_fly: draw every task anew from the family, rather than from a dataset drawn once.
     """
     changes: dict[str, Any] = {key: value for key, value in {"steps": steps, "seed": seed}.items() if value is not None}
-    recipe = replace(recipe, training=replace(recipe.training, **changes))
-    fabric = make_fabric()
+    training = replace(recipe.training, **changes)
+    fabric, about = make_fabric(), provenance()
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
         raise TransduceError(f"{out} is not a folder and cannot be made one ({problem.strerror}). Give another.") from None
-    torch.manual_seed(recipe.training.seed)
-    T = Transducer.from_config(recipe.model)
-    stored: OperatorFamily
-    validation: OperatorFamily
-    if data is None:
-        family = AdvectionDiffusionReaction(**recipe.family)
-        data = out / "tasks.zarr"
+    family: OperatorFamily = AdvectionDiffusionReaction(**recipe.family)
+    validation = family
+    if data is not None:
+        family, validation = StoredFamily(data).hold_out(0.05)
+        training = fitted(training, family.v.shape[1], data)
+    elif not on_the_fly:
+        path = out / f"tasks-{recipe.operators}x{recipe.examples}-seed{training.seed}.zarr"
         with fabric.rank_zero_first():
-            if not data.exists():
-                generate(family, data, recipe.operators, recipe.examples, seed=recipe.training.seed)
-        stored, validation = StoredFamily(data), family
-    else:
-        stored, validation = StoredFamily(data).hold_out(0.05)
-    error = metatrain(T, stored, recipe.training, validation=validation, out=out, fabric=fabric)
+            if not path.exists():
+                generate(family, path, recipe.operators, recipe.examples, seed=training.seed)
+        family = StoredFamily(path)
+    torch.manual_seed(training.seed)
+    T = Transducer.from_config(recipe.model)
+    error = metatrain(T, family, training, validation=validation, out=out, fabric=fabric)
     path = out / f"{recipe.name}.safetensors"
     if fabric.is_global_zero:
-        T.save_pretrained(path, recipe=asdict(recipe), validation_error=error, **provenance())
+        T.save_pretrained(path, recipe=asdict(replace(recipe, training=training)), validation_error=error, **about)
     return path
 
 
-def provenance() -> dict[str, Any]:
-    """Versions, commit and machine: what a result says of where it comes from."""
-    git = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, cwd=Path(__file__).parent, check=False)
-    return {
-        "versions": {name: version(name) for name in ("transduce", "torch", "numpy")} | {"python": platform.python_version()},
-        "commit": git.stdout.strip() or None,
-        "machine": {"processor": platform.processor() or platform.machine(), "threads": torch.get_num_threads()},
-    }
+def fitted(training: Training, pairs: int, data: Path) -> Training:
+    """The training with no more examples to a task than a dataset has, beside the queries (50 of them in validation)."""
+    most = pairs - max(50, training.queries)
+    if most < 1:
+        raise TransduceError(
+            f"{data} holds {pairs} pairs of each operator; expected more than {pairs - most}, for queries and examples. Store more."
+        )
+    low, high = training.n
+    return replace(training, n=(min(low, most), min(high, most)))

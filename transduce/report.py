@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter, NullLocator
 from rich.table import Table
 
+from .files import replacing
 from .metrics import relative_squared_errors
 from .types import Array, Task, to_tensor
 
@@ -72,7 +72,7 @@ def by_regressor(summaries: Mapping[str, Sequence[Row]], value: str = "mean") ->
 
 def write_rows(path: Any, rows: Sequence[Row], **about: Any) -> None:
     """Write rows as JSON, with what `about` says of them: the command, the seed, versions, the machine."""
-    with _whole(Path(path)) as partial:
+    with replacing(path) as partial:
         partial.write_text(json.dumps({**about, "rows": list(rows)}, indent=1) + "\n")
 
 
@@ -112,10 +112,10 @@ def error_against_n(summaries: Mapping[str, Sequence[Row]], path: Any, trained_r
 
 def error_against_time(curves: Mapping[str, Sequence[Row]], path: Any) -> None:
     """Draw the validation error of each training against its seconds, as .png and .svg; the first is drawn thick."""
-    with _figure(path, (6.4, 3.8)) as figure:
+    with drawing(path, (6.4, 3.8)) as figure:
         axes = figure.add_subplot()
         for place, (name, points) in enumerate(curves.items()):
-            style = {
+            style: dict[str, Any] = {
                 "color": COLOURS[place % len(COLOURS)],
                 "linestyle": ("-", "--", ":")[place // len(COLOURS)],
                 "linewidth": 1.2 if place else 2.4,
@@ -181,17 +181,5 @@ def drawing(path: Any, size: tuple[float, float]) -> Iterator[Figure]:
         figure = Figure(figsize=size, layout="constrained")
         yield figure
         for suffix, options in ((".png", {"dpi": 200}), (".svg", {"metadata": {"Date": None}})):
-            with _whole(Path(path).with_suffix(suffix)) as partial:
+            with replacing(Path(path).with_suffix(suffix)) as partial:
                 figure.savefig(partial, **options)
-
-
-@contextmanager
-def _whole(path: Path) -> Iterator[Path]:
-    """A path to write to that becomes `path` when all is written."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.stem}.{os.getpid()}{path.suffix}")
-    try:
-        yield partial
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)

@@ -19,6 +19,7 @@ import math
 import warnings
 from collections.abc import Callable
 from itertools import pairwise
+from numbers import Integral
 from typing import Any
 
 import torch
@@ -66,10 +67,35 @@ class Space(nn.Module):
         return shape
 
 
+def grid_or_positions(at: Any, dims: int) -> tuple[int, ...] | Tensor:
+    """`at` as the shape of a uniform grid, if it is a whole number or `dims` of them, else as positions in the unit cube."""
+    shape = (at,) * dims if isinstance(at, Integral) else at
+    if isinstance(shape, tuple) and shape and all(isinstance(points, Integral) for points in shape):
+        if len(shape) != dims or min(shape) < 1:
+            raise TransduceError(f"at={at}; expected {dims} number(s) of points, each at least 1, or positions in [0, 1].")
+        return tuple(int(points) for points in shape)
+    x = to_tensor(at, "at").detach().to("cpu", torch.float64)
+    return unit_positions(x, dims, "at")
+
+
+def unit_positions(x: Tensor, dims: int, name: str) -> Float[Tensor, "p dims"]:
+    """Positions as (points, dims), or an error if they are not in the unit cube."""
+    x = x.detach().to("cpu", torch.float64)
+    if x.ndim not in (1, 2) or not len(x) or x.numel() != len(x) * dims:
+        raise TransduceError(f"{name} has shape {tuple(x.shape)}; expected positions (points{', ' + str(dims) if dims > 1 else ''}).")
+    if x.min() < 0 or x.max() > 1:
+        raise TransduceError(f"{name} runs from {x.min():g} to {x.max():g}; expected within [0, 1]. Rescale the domain to the unit cube.")
+    return x.reshape(-1, dims)
+
+
 class Modes(Space):
-    """A fixed basis; subclasses give the functions and which of them a grid carries."""
+    """A fixed basis; subclasses give the functions and which of them a grid carries.
+
+    closed: whether uniform grids include both ends. constant: 1 if the constant function counts among the modes, else 0.
+    """
 
     closed: bool
+    constant: int = 0
 
     def __init__(self) -> None:
         super().__init__()
@@ -101,9 +127,10 @@ class Modes(Space):
         if x is not None:
             return shape
         wanted = [int(axis.max()) for axis in self.frequencies().T]
-        carried = [self.carried(points) for points in shape]
+        carried = [max(self.carried(points), 0) for points in shape]
         if any(have < want for have, want in zip(carried, wanted, strict=True)):
-            problem = f"{name} has {' x '.join(map(str, shape))} points, enough for {min(carried)} modes; this model reads {max(wanted)}"
+            enough, read = min(carried) + self.constant, max(wanted) + self.constant
+            problem = f"{name} has {' x '.join(map(str, shape))} points, enough for {enough} modes; this model reads {read}"
             remedy = f"Give at least {' x '.join(str(self.points_for(want)) for want in wanted)} points"
             if any(4 * have < want for have, want in zip(carried, wanted, strict=True)):
                 raise TransduceError(f"{problem}. {remedy}.")
@@ -121,33 +148,20 @@ class Modes(Space):
         return c if self.channels == 1 else c.flatten(-2)
 
     def decode(self, c: Tensor, at: Any) -> Tensor:
-        if isinstance(at, int):
-            at = (at,) * self.dims
+        at = grid_or_positions(at, self.dims)
         if self.channels > 1:
             c = c.unflatten(-1, (self.channels, -1))
         if isinstance(at, tuple):
             return (c @ self._kept(("decode", at), c, lambda: self.basis(self.grid(at)))).unflatten(-1, at)
-        return c @ self.basis(self._positions(at)).to(c)
+        return c @ self.basis(at).to(c)
 
     def _kept(self, key: Any, f: Tensor, make: Callable[[], Tensor]) -> Tensor:
         """The matrix `make()` in f's precision and place, made once for each grid."""
         key = (key, f.dtype, f.device)
         if key not in self._matrices:
-            self._matrices[key] = make().to(f)
+            with torch.inference_mode(False):
+                self._matrices[key] = make().to(f)
         return self._matrices[key]
-
-    def _positions(self, x: Any) -> Float[Tensor, "p dims"]:
-        x = to_tensor(x, "positions").detach().to("cpu", torch.float64)
-        if x.ndim > 2 or x.numel() != len(x) * self.dims:
-            raise TransduceError(
-                f"positions have shape {tuple(x.shape)}; expected (points{', ' + str(self.dims) if self.dims > 1 else ''})."
-            )
-        x = x.reshape(-1, self.dims)
-        if len(x) and (x.min() < 0 or x.max() > 1):
-            raise TransduceError(
-                f"positions run from {x.min():g} to {x.max():g}; expected within [0, 1]. Rescale the domain to the unit cube."
-            )
-        return x
 
     def _grid_encoder(self, shape: tuple[int, ...]) -> Float[Tensor, "p k"]:
         carried = [self.carried(points) for points in shape]
@@ -164,7 +178,7 @@ class Modes(Space):
         return matrix
 
     def _scattered_encoder(self, x: Tensor) -> Float[Tensor, "p k"]:
-        x = self._positions(x)
+        x = unit_positions(x, self.dims, "x")
         frequencies = self.frequencies()
         if len(x) < len(frequencies):
             raise TransduceError(
@@ -215,9 +229,13 @@ class FourierModes(Modes):
     torch.Size([50, 800])
     """
 
+    constant = 1
+
     def __init__(self, modes: int | tuple[int, int] | list[int], channels: int = 1, closed: bool = False):
         super().__init__()
         self.modes = (modes,) if isinstance(modes, int) else tuple(modes)
+        if len(self.modes) not in (1, 2) or min(self.modes) < 1:
+            raise TransduceError(f"modes={modes}; expected one number or two, each at least 1.")
         self.dims, self.channels, self.closed = len(self.modes), channels, closed
         if self.dims == 1:
             k = torch.arange(self.modes[0])[:, None]
@@ -263,7 +281,7 @@ class BranchTrunk(Space):
         return {"space": "BranchTrunk", "points": self.points, "hidden": self.hidden, "depth": self.depth}
 
     def encode(self, f: Tensor, x: Tensor | None = None) -> Tensor:
-        known = torch.linspace(0, 1, f.shape[-1], dtype=torch.float64) if x is None else x.detach().to("cpu", torch.float64).flatten()
+        known = torch.linspace(0, 1, f.shape[-1], dtype=torch.float64) if x is None else unit_positions(x, 1, "x").flatten()
         if x is None and len(known) == self.points:
             return f
         if len(known) < 2:
@@ -284,10 +302,9 @@ class BranchTrunk(Space):
         return matrix
 
     def decode(self, c: Tensor, at: Any) -> Tensor:
-        if isinstance(at, tuple):
-            (at,) = at
-        x = torch.linspace(0, 1, at) if isinstance(at, int) else to_tensor(at, "positions").flatten()
-        return c @ self.trunk(x.to(c)[:, None]).T
+        at = grid_or_positions(at, 1)
+        x = torch.linspace(0, 1, at[0])[:, None] if isinstance(at, tuple) else at
+        return c @ self.trunk(x.to(c)).T
 
 
 class Euclidean(Space):
@@ -313,7 +330,7 @@ class Euclidean(Space):
         return f
 
     def decode(self, c: Tensor, at: Any) -> Tensor:
-        if at not in (self.size, (self.size,)):
+        if not isinstance(at, int | tuple) or at not in (self.size, (self.size,)):
             raise TransduceError(f"at={at} was asked of vectors of length {self.size}, which have no other points. Leave it out.")
         return c
 

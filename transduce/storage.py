@@ -11,11 +11,10 @@ under another name beside its target and then renamed, so that a target is alway
 from __future__ import annotations
 
 import os
-import shutil
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -24,13 +23,12 @@ import torch
 import xarray as xr
 import zarr
 
+from .files import PathLike, brief, replacing
 from .types import Array, ExampleSet, Task, TransduceError, to_tensor
 
 FORMATS = {".npz": ("npz",), ".nc": ("NetCDF", "HDF5"), ".h5": ("HDF5",), ".hdf5": ("HDF5",), ".zarr": ("Zarr",)}
 FIRST_BYTES = {b"PK": "npz", b"CDF": "NetCDF", b"\x89HDF": "HDF5", b"\x93NUMPY": "npy"}
 ZARR_METADATA = ("zarr.json", ".zgroup", ".zmetadata", ".zarray")
-
-PathLike = str | os.PathLike[str]
 
 
 def read_examples(path: PathLike, v: str = "v", u: str = "u", x: str = "x") -> ExampleSet:
@@ -85,6 +83,11 @@ class StoredFamily:
 
     def __len__(self) -> int:
         return len(self.v)
+
+    def __repr__(self) -> str:
+        """Shapes and a checksum: two families that look the same hold the same."""
+        checksum = zlib.crc32(self.u[0].contiguous().numpy().tobytes())
+        return f"StoredFamily(v={tuple(self.v.shape)}, u={tuple(self.u.shape)}, first u: {checksum:08x})"
 
     def sample_task(self, n: int, m: int, generator: torch.Generator) -> Task:
         """Draw an operator, n example pairs and m other pairs of it as queries."""
@@ -146,41 +149,6 @@ def check_writable(path: PathLike, force: bool = False, suffixes: Sequence[str] 
 
 
 @contextmanager
-def replacing(path: PathLike) -> Iterator[Path]:
-    """A path beside `path` to write to; it takes the place of `path` on success and goes away on failure."""
-    path = Path(path)
-    temporary = path.with_name(f".{path.stem}.{os.getpid()}{path.suffix}")
-    try:
-        yield temporary
-        move_into_place(temporary, path)
-    except OSError as error:
-        raise TransduceError(f"{path} could not be written ({_brief(error)}). Give a folder that can be, with room left.") from error
-    finally:
-        _remove(temporary)
-
-
-def move_into_place(new: Path, path: Path) -> None:
-    """Rename `new` to `path`. What was there is kept until the new one stands, since a folder cannot be replaced in one step."""
-    if not path.is_dir() and not (path.exists() and new.is_dir()):
-        os.replace(new, path)
-        return
-    old = path.with_name(f".{path.stem}.{os.getpid()}.old")
-    os.rename(path, old)
-    try:
-        os.rename(new, path)
-    except OSError:
-        os.rename(old, path)
-        raise
-    _remove(old)
-
-
-def versions() -> dict[str, str]:
-    """The versions of transduce ("0" in a source tree that is not installed), torch and numpy, for the record of a result."""
-    installed = next((found.version for found in metadata.distributions(name="transduce")), "0")
-    return {"transduce": installed, "torch": str(torch.__version__), "numpy": np.__version__}
-
-
-@contextmanager
 def _opened(path: PathLike) -> Iterator[Mapping[str, Any]]:
     """The variables of a file, each read when it is asked for."""
     path = Path(path)
@@ -191,7 +159,7 @@ def _opened(path: PathLike) -> Iterator[Mapping[str, Any]]:
     except TransduceError:
         raise
     except Exception as error:  # each library has its own for a damaged file
-        raise TransduceError(f"{path} cannot be read ({_brief(error)}); it is truncated or damaged. Write it again.") from error
+        raise TransduceError(f"{path} cannot be read ({brief(error)}); it is truncated or damaged. Write it again.") from error
 
 
 @contextmanager
@@ -263,7 +231,7 @@ def _found_format(path: Path) -> str | None:
         with path.open("rb") as file:
             first = file.read(8)
     except OSError as error:
-        raise TransduceError(f"{path} cannot be opened ({_brief(error)}). Check its permissions.") from error
+        raise TransduceError(f"{path} cannot be opened ({brief(error)}). Check its permissions.") from error
     return next((name for magic, name in FIRST_BYTES.items() if first.startswith(magic)), None)
 
 
@@ -281,19 +249,8 @@ def _dataset(arrays: Mapping[str, Array]) -> xr.Dataset:
         xr.align(*named.values(), join="exact", copy=False)
         return xr.Dataset(named).drop_encoding()
     except ValueError as error:
-        raise TransduceError(f"{', '.join(named)} do not fit into one file ({_brief(error)}). Rename their dimensions.") from error
+        raise TransduceError(f"{', '.join(named)} do not fit into one file ({brief(error)}). Rename their dimensions.") from error
 
 
 def _numpy(array: Array) -> np.ndarray:
     return array.detach().cpu().numpy() if isinstance(array, torch.Tensor) else np.asarray(array)
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
-
-
-def _brief(error: Exception) -> str:
-    return (str(error) or type(error).__name__).splitlines()[0]

@@ -10,10 +10,11 @@ runs, and the output is the query's residual stream after the last layer, as in 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
+import xarray as xr
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
@@ -82,7 +83,15 @@ class Transducer(nn.Module):
         super().__init__()
         options = {name: value for name, value in locals().items() if name not in ("self", "V", "U", "__class__")}
         self.config = {"V": V.config(), "U": U.config(), **options}
-        self.V, self.U, self.depth = V, U, depth
+        if shared and (V.size != U.size or not F):
+            raise TransduceError(
+                f"shared=True needs F, and V and U of one size; received F={F}, sizes {V.size} and {U.size}. Leave it out."
+            )
+        if tau <= 0 or depth < 1:
+            raise TransduceError(f"tau={tau} and depth={depth}; expected a positive temperature and at least one layer.")
+        if V is U:
+            V = space_from_config(U.config())
+        self.V, self.U, self.depth = V.requires_grad_(False), U, depth  # V only encodes, and no encoding is learned
         self.card: dict[str, Any] = {"model": self.config}
 
         def layer() -> Layer:
@@ -105,7 +114,12 @@ class Transducer(nn.Module):
     def from_pretrained(cls, name: str) -> Transducer:
         """A bundled model by name ("adr"), or the one in a .safetensors file that `transduce train` wrote."""
         tensors, card = weights.load(name)
-        T = cls.from_config(card["model"])
+        try:
+            T = cls.from_config(card["model"])
+        except (KeyError, TypeError, TransduceError) as error:
+            raise TransduceError(
+                f"the card in {name} describes no model of this version ({error!r}). Give weights that transduce wrote."
+            ) from None
         T.card = card
         parameters = dict(T.named_parameters())
         if {key: value.shape for key, value in parameters.items()} != {key: value.shape for key, value in tensors.items()}:
@@ -125,8 +139,9 @@ class Transducer(nn.Module):
     @torch.no_grad()
     def standardise(self, v: Float[Tensor, "... d_v"], floor: float = 0.1) -> None:
         """Measure inputs from now on in units of the spread of these; directions of little spread are not blown up further."""
-        spread = v.flatten(0, -2).std(0)
-        self.spread.copy_(spread.clamp(min=floor * spread.max()))
+        spread = v.flatten(0, -2).std(0, correction=0)
+        largest = spread.max()
+        self.spread.copy_(spread.clamp(min=floor * largest) if largest > 0 else torch.ones_like(spread))
 
     def _steps(self) -> list[Layer]:
         return [self.layers[i % len(self.layers)] for i in range(self.depth)]  # type: ignore[misc]
@@ -166,16 +181,11 @@ class Transducer(nn.Module):
             stream.append(u)
         return stream
 
-    def regress(self, examples: ExampleSet) -> ConditionedOperator:
+    def regress(self, examples: Any) -> ConditionedOperator:
         """One pass over the examples; the result is called on new functions."""
+        if not isinstance(examples, ExampleSet):
+            raise TransduceError(f"regress expects an ExampleSet, received {type(examples).__name__}. Give ExampleSet(v, u).")
         return ConditionedOperator(self, examples)
-
-
-class Where(NamedTuple):
-    """Where functions are known: a uniform grid of this shape, or scattered points."""
-
-    shape: tuple[int, ...]
-    x: Tensor | None
 
 
 class ConditionedOperator:
@@ -188,8 +198,8 @@ class ConditionedOperator:
         self.T, self.examples = T, examples
         self.x = None if examples.x is None else to_tensor(examples.x, "examples.x")
         with self._gradients(examples.v, examples.u):
-            v, self._on_v = self._encode(T.V, examples.v, self.x, "examples.v")
-            u, self._on_u = self._encode(T.U, examples.u, self.x, "examples.u")
+            v, _ = self._encode(T.V, examples.v, self.x, "examples.v")
+            u, self._grid = self._encode(T.U, examples.u, self.x, "examples.u")
             self._kept = T.condition(v[None], u[None])
 
     def __call__(self, v: Any, at: Any = None, x: Any = None) -> Any:
@@ -199,12 +209,15 @@ class ConditionedOperator:
         u were. x: the positions of v's sensors, if scattered; default: the examples' own, where they fit, else a uniform grid.
         """
         with self._gradients(v):
-            return like(self._decode(self._stream(v, x)[-1], at), v)
+            return self._answer(self._stream(v, x)[-1], v, at)
 
     def layer_estimates(self, v: Any, at: Any = None, x: Any = None) -> Any:
         """The stream after each layer, decoded: shape (depth, *shape of a call)."""
         with self._gradients(v):
-            return like(torch.stack([self._decode(u, at) for u in self._stream(v, x)]), v)
+            estimates = [self._answer(u, v, at) for u in self._stream(v, x)]
+        if isinstance(v, xr.DataArray):
+            return xr.concat(estimates, "layer")
+        return torch.stack(estimates) if isinstance(v, Tensor) else np.stack(estimates)
 
     def _stream(self, v: Any, x: Any) -> list[Tensor]:
         if x is None and self.x is not None and np.shape(v)[-1:] == (len(self.x),):
@@ -212,16 +225,18 @@ class ConditionedOperator:
         coefficients, _ = self._encode(self.T.V, v, None if x is None else to_tensor(x, "x"), "v")
         return self.T.query(self._kept, coefficients[None])
 
-    def _encode(self, space: Space, f: Any, x: Tensor | None, name: str) -> tuple[Tensor, Where]:
+    def _encode(self, space: Space, f: Any, x: Tensor | None, name: str) -> tuple[Tensor, tuple[int, ...]]:
+        """Coefficients in the model's precision, and the shape of the grid."""
         f = to_tensor(f, name)
-        shape = space.check(f, x, name)
-        parameter = next(self.T.parameters())
-        return space.encode(f.to(parameter), x), Where(shape, x)
+        grid = space.check(f, x, name)
+        return space.encode(to_tensor(f.to(self.T.spread), name), x), grid
 
-    def _decode(self, u: Tensor, at: Any) -> Tensor:
+    def _answer(self, u: Tensor, v: Any, at: Any) -> Any:
+        """The stream of the queries v as functions, of the kind that v is."""
+        same_grid = at is None and self.x is None
         if at is None:
-            at = self._on_u.shape if self._on_u.x is None else self._on_u.x
-        return self.T.U.decode(u[0], at)
+            at = self._grid if self.x is None else self.x
+        return like(self.T.U.decode(u[0], at), v, same_grid)
 
     def _gradients(self, *inputs: Any) -> Any:
         """Record gradients only where someone can ask for them: to the inputs, or to a model in training."""

@@ -40,6 +40,8 @@ class ExampleSet:
     def __post_init__(self) -> None:
         for name in ("v", "u", "x"):
             value = getattr(self, name)
+            if value is None and name != "x":
+                raise TransduceError(f"examples.{name} is None; expected an array of shape (n, *grid) or (n, channels, *grid).")
             if value is not None and not isinstance(value, Array):
                 object.__setattr__(self, name, _as_array(value, f"examples.{name}"))
         for name in ("v", "u"):
@@ -138,8 +140,11 @@ def to_tensor(array: Any, name: str) -> torch.Tensor:
     return array
 
 
-def like(result: torch.Tensor, template: Any) -> Any:
-    """`result` as the kind of array that `template` is: torch on its device and dtype, numpy, or xarray."""
+def like(result: torch.Tensor, template: Any, same_grid: bool = True) -> Any:
+    """`result` as the kind of array that `template` is: torch on its device and dtype, numpy, or xarray.
+
+    A DataArray keeps the template's names and coordinates; of its grid only where the result is on the same one.
+    """
     if isinstance(template, torch.Tensor):
         return result.to(device=template.device, dtype=template.dtype if template.is_floating_point() else result.dtype)
     values = result.detach().cpu().numpy()
@@ -147,7 +152,7 @@ def like(result: torch.Tensor, template: Any) -> Any:
     values = values.astype(dtype, copy=False)
     if not isinstance(template, xr.DataArray):
         return values
-    if values.shape == template.shape:
+    if same_grid and values.shape == template.shape:
         return template.copy(data=values)
     dims = (template.dims[0], *(f"axis_{i}" for i in range(1, values.ndim)))
     return xr.DataArray(values, dims=dims, coords={k: c for k, c in template.coords.items() if c.dims == dims[:1]})

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from pathlib import Path
 from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors.torch import save as serialise
 
+from .files import replacing
 from .types import TransduceError
 
 PRETRAINED = Path(__file__).parent / "pretrained"
@@ -61,14 +61,9 @@ def load(name: str | Path) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
 
 def save(path: str | Path, tensors: dict[str, torch.Tensor], card: dict[str, Any]) -> None:
     """Write a weight file atomically."""
-    path = Path(path)
-    temporary = path.with_name(path.name + ".partial")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        save_file({key: tensor.detach().cpu().contiguous() for key, tensor in tensors.items()}, temporary, {"transduce": json.dumps(card)})
-        os.replace(temporary, path)
-    except OSError as error:
-        raise TransduceError(f"cannot write {path} ({error}). Give a folder that can be written to.") from None
+    content = {key: tensor.detach().cpu().contiguous() for key, tensor in tensors.items()}
+    with replacing(path) as temporary:
+        temporary.write_bytes(serialise(content, {"transduce": json.dumps(card)}))
 
 
 def bundle(path: str | Path) -> None:

@@ -22,9 +22,9 @@ from torch import Tensor
 
 from transduce import report
 from transduce.families.adr import BLOW_UP, AdvectionDiffusionReaction, AdvectionDiffusionReactionOperator
+from transduce.files import provenance
 from transduce.metrics import relative_squared_errors
 from transduce.random_fields import generator_for
-from transduce.recipes import provenance
 
 OPERATORS, INPUTS = 20, 10
 FINEST = 1601

@@ -1,6 +1,6 @@
 """What each choice in training `adr-softmax` is worth: it is taken away from a small model, and the error measured against time.
 
-    python -m validation.training_choices        about 15 minutes on 2 cores
+    python -m validation.training_choices        about 12 minutes on 2 cores
 
 Writes results/training/choices.json and docs/figures/training_choices.png. Every run has the same steps, tasks and seeds.
 """
@@ -17,11 +17,11 @@ from typing import Any
 import torch
 
 from transduce.families import AdvectionDiffusionReaction
+from transduce.files import provenance
 from transduce.generation import generate
 from transduce.metatraining import Training, metatrain
-from transduce.recipes import provenance
-from transduce.report import error_against_time
-from transduce.storage import StoredFamily, replacing
+from transduce.report import error_against_time, write_rows
+from transduce.storage import StoredFamily
 from transduce.transducer import Transducer
 
 MODEL = {
@@ -31,9 +31,9 @@ MODEL = {
     "heads": 4,
     "width": 32,
     "hidden": 128,
+    "gain": 0.1,
 }
-MODEL |= {"gain": 0.1}
-TRAINING = Training(steps=1500, muon_lr=0.01, n=(10, 100), validate_every=100, checkpoint_every=10_000, validation_tasks=50)
+TRAINING = Training(steps=1000, muon_lr=0.01, n=(10, 100), validate_every=100, checkpoint_every=10_000, validation_tasks=50)
 HALF = {"V": {"space": "FourierModes", "modes": 25, "closed": True}, "U": {"space": "FourierModes", "modes": 25, "closed": True}}
 CHOICES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "as chosen": ({}, {}),
@@ -75,10 +75,8 @@ def main() -> None:
         points = curve(family, model, replace(TRAINING, **training))
         rows.append({"choice": name, "error": points[-1]["error"], "seconds": points[-1]["seconds"], "curve": points})
         print(f"{name:28}{points[-1]['error']:10.2e}{points[-1]['seconds']:8.0f} s", flush=True)
-    result = {"command": "python -m validation.training_choices", "seed": 0, **provenance()}
-    result |= {"model": MODEL, "training": asdict(TRAINING), "rows": rows}
-    with replacing(arguments.out) as temporary:
-        temporary.write_text(json.dumps(result, indent=1) + "\n")
+    about = {"command": "python -m validation.training_choices", "seed": 0, "model": MODEL, "training": asdict(TRAINING), **provenance()}
+    write_rows(arguments.out, rows, **about)
     error_against_time({row["choice"]: row["curve"] for row in rows}, "docs/figures/training_choices")
 
 

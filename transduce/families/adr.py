@@ -17,6 +17,7 @@ Every fourth point is reported. Solutions that leave [-8, 8] are redrawn.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -28,6 +29,7 @@ from ..types import ExampleSet, Task, TransduceError, like, to_tensor
 
 STRIDE = 4
 BLOW_UP = 8.0
+REDRAWS = 1000
 
 
 def boundary_mask(x: Float[Tensor, " x"]) -> Float[Tensor, " x"]:
@@ -74,52 +76,60 @@ class AdvectionDiffusionReactionOperator:
     """O: v -> s(., t) for one (delta, nu, k): a solver, and an `Operator`.
 
     delta and nu are given on the internal grid. v may come on any uniform grid of which the internal one is a refinement
-    (101 points, 401, ...); the result is on the grid of v.
+    (101 points, 401, ...); the result is on the grid of v. With further leading axes on delta, nu, k and t it is as many operators
+    at once, and v has those axes too: (operators, n, points).
     """
 
-    delta: Float[Tensor, " x"]
-    nu: Float[Tensor, " x"]
-    k: float
-    t: float = 1.0
+    delta: Float[Tensor, "*b x"]
+    nu: Float[Tensor, "*b x"]
+    k: Float[Tensor, "*b"] | float
+    t: Float[Tensor, "*b"] | float = 1.0
     steps: int = 16
-    _flow: list[Tensor] = field(default_factory=list, repr=False)
 
-    def solve(self, s: Float[Tensor, "n x"]) -> tuple[Float[Tensor, "n x"], Float[Tensor, " n"]]:
+    @cached_property
+    def _flow(self) -> Float[Tensor, "*b y y"]:
+        """The transpose of exp(h A) for each operator."""
+        *batch, points = self.delta.shape
+        h = torch.as_tensor(self.t, dtype=torch.float64).expand(batch).reshape(-1) / self.steps
+        each = zip(self.delta.reshape(-1, points), self.nu.reshape(-1, points), h.tolist(), strict=True)
+        return torch.stack([linear_flow(*operator).T for operator in each]).reshape(*batch, points - 2, points - 2)
+
+    def solve(self, s: Float[Tensor, "*b n x"]) -> tuple[Float[Tensor, "*b n x"], Float[Tensor, "*b n"]]:
         """The states at time t from those at 0, on the internal grid, and how large each became on the way."""
-        h = self.t / self.steps
-        if not self._flow:
-            self._flow.append(linear_flow(self.delta, self.nu, h).T.contiguous())
-        inner, largest = s[:, 1:-1], s.abs().amax(1)
+        growth = torch.as_tensor(self.k * self.t / (2 * self.steps), dtype=torch.float64)[..., None, None]  # k h / 2
+        inner, largest = s[..., 1:-1], s.abs().amax(-1)
         for _ in range(self.steps):
-            inner = self._react(self._react(inner, h / 2) @ self._flow[0], h / 2)
-            largest = torch.maximum(largest, inner.abs().amax(1).nan_to_num(nan=torch.inf))
+            inner = _react(_react(inner, growth) @ self._flow, growth)
+            largest = torch.maximum(largest, inner.abs().amax(-1).nan_to_num(nan=torch.inf))
         return torch.nn.functional.pad(inner, (1, 1)), largest
-
-    def _react(self, s: Tensor, h: float) -> Tensor:
-        """The exact flow of d_t s = k s^2; infinite once it has blown up."""
-        remaining = 1 - self.k * h * s
-        return torch.where(remaining > 0, s / remaining, torch.inf)
 
     def __call__(self, v: Any) -> Any:
         s = to_tensor(v, "v").to(torch.float64)
-        stride, rest = divmod(len(self.delta) - 1, s.shape[-1] - 1) if s.shape[-1] > 1 else (0, 1)
-        if s.ndim != 2 or rest:
+        *batch, points = self.delta.shape
+        stride, rest = divmod(points - 1, s.shape[-1] - 1) if s.shape[-1:] > (1,) else (0, 1)
+        if s.ndim != len(batch) + 2 or rest:
             raise TransduceError(
-                f"v has shape {tuple(s.shape)}; this solver expects (n, points) on a uniform grid of [0, 1] with both ends, of "
-                f"which its own {len(self.delta)} points are a refinement (points - 1 divides {len(self.delta) - 1}). Interpolate v first."
+                f"v has shape {tuple(s.shape)}; this solver expects ({', '.join(map(str, [*batch, 'n', 'points']))}) on a uniform "
+                f"grid of [0, 1] with both ends, of which its own {points} points are a refinement. Interpolate v to 101 points first."
             )
         u, _ = self.solve(_refine(s, stride))
-        return like(u[:, ::stride], v)
+        return like(u[..., ::stride], v)
 
 
-def _refine(s: Float[Tensor, "n x"], stride: int) -> Float[Tensor, "n y"]:
+def _react(s: Tensor, growth: Tensor) -> Tensor:
+    """The exact flow of d_t s = k s^2 over a time h, growth being k h; infinite once it has blown up."""
+    remaining = 1 - growth * s
+    return torch.where(remaining > 0, s / remaining, torch.inf)
+
+
+def _refine(s: Float[Tensor, "*b x"], stride: int) -> Float[Tensor, "*b y"]:
     """The sine interpolant of s, which is zero at both ends, on a grid `stride` times finer."""
     if stride == 1:
         return s
     intervals = s.shape[-1] - 1
-    odd = torch.cat([s[:, :-1], -s[:, 1:].flip(-1)], -1)
+    odd = torch.cat([s[..., :-1], -s[..., 1:].flip(-1)], -1)
     fine = torch.fft.irfft(torch.fft.rfft(odd), n=2 * intervals * stride) * stride
-    return fine[:, : intervals * stride + 1]
+    return fine[..., : intervals * stride + 1]
 
 
 def _uniform(low: float, high: float, generator: torch.Generator) -> float:
@@ -140,7 +150,11 @@ class AdvectionDiffusionReaction:
     t: float | tuple[float, float] = 1.0
     points: int = 401
     steps: int = 16
-    redrawn: int = field(default=0, init=False)
+    redrawn: int = field(default=0, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.points < 9 or (self.points - 1) % STRIDE:
+            raise TransduceError(f"points={self.points}; expected 4 j + 1, of which every fourth is reported: 401, or 201, or 801.")
 
     @property
     def x(self) -> Float[Tensor, " x"]:
@@ -155,6 +169,13 @@ class AdvectionDiffusionReaction:
         t = _uniform(*self.t, generator) if isinstance(self.t, tuple) else self.t
         return AdvectionDiffusionReactionOperator(0.01 * a**2 * mask, 0.05 * b * mask, k, t, self.steps)
 
+    def sample_operators(self, count: int, generator: torch.Generator) -> AdvectionDiffusionReactionOperator:
+        """Draw several operators, as one with a leading axis."""
+        drawn = [self.sample_operator(generator) for _ in range(count)]
+        delta, nu = (torch.stack([getattr(operator, name) for operator in drawn]) for name in ("delta", "nu"))
+        k, t = (torch.tensor([getattr(operator, name) for operator in drawn], dtype=torch.float64) for name in ("k", "t"))
+        return AdvectionDiffusionReactionOperator(delta, nu, k, t, self.steps)
+
     def sample_inputs(self, n: int, generator: torch.Generator) -> Float[Tensor, "n x"]:
         """Draw initial states on the internal grid."""
         mask = boundary_mask(torch.linspace(0, 1, self.points, dtype=torch.float64))
@@ -164,11 +185,14 @@ class AdvectionDiffusionReaction:
         """n pairs (v, O(v)) of one operator in single precision, those that blow up drawn again."""
         v = self.sample_inputs(n, generator)
         u, largest = operator.solve(v)
-        while (lost := largest > BLOW_UP).any():
+        for _ in range(REDRAWS):
+            lost = largest > BLOW_UP
+            if not lost.any():
+                return ExampleSet(v[:, ::STRIDE].float(), u[:, ::STRIDE].float())
             self.redrawn += int(lost.sum())
             v[lost] = self.sample_inputs(int(lost.sum()), generator)
             u[lost], largest[lost] = operator.solve(v[lost])
-        return ExampleSet(v[:, ::STRIDE].float(), u[:, ::STRIDE].float())
+        raise TransduceError(f"a solution blew up in each of {REDRAWS} draws; expected some to stay below {BLOW_UP:g}. Lower k_max or t.")
 
     def sample_task(self, n: int, m: int, generator: torch.Generator) -> Task:
         """Draw an operator, n example pairs and m query pairs of it, on 101 points."""
