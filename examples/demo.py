@@ -1,7 +1,9 @@
-"""An operator nobody has seen, from 50 examples of it: `make demo`."""
+"""An operator nobody has seen, from 50 examples of it: `make demo`, or `python examples/demo.py [folder for the figures]`."""
 
 import statistics
+import sys
 import time
+from pathlib import Path
 
 import torch
 
@@ -26,7 +28,7 @@ def milliseconds(regressor, task, repeats=20):
     return statistics.median(times)
 
 
-def main():
+def main(folder):
     torch.set_num_threads(1)
     T = transduce.Transducer.from_pretrained("adr")
     family = transduce.families.AdvectionDiffusionReaction()
@@ -38,7 +40,7 @@ def main():
     predictions = {name: regressor.regress(task.examples)(task.queries.v) for name, regressor in regressors.items()}
     for name, regressor in regressors.items():
         print(f"{name:22}{relative_mse(predictions[name], task.queries.u):14.1e}{milliseconds(regressor, task):18.1f}")
-    prediction_over_truth(task, predictions, "demo/prediction")
+    prediction_over_truth(task, predictions, folder / "prediction")
 
     print(f"\nMean relative MSE over {OPERATORS} unseen operators:\n")
     print(f"{'examples':22}" + "".join(f"{n:>10}" for n in SIZES))
@@ -47,9 +49,9 @@ def main():
         rows = transduce.evaluate(regressor, family, SIZES, OPERATORS, generator_for("test", 2024))
         summaries[name] = summarise(rows)
         print(f"{name:22}" + "".join(f"{row['mean']:10.1e}" for row in summaries[name]))
-    error_against_n(summaries, "demo/error_against_n", trained_range=tuple(T.card["recipe"]["training"]["n"]))
-    print("\nDrawn: demo/prediction.png, demo/error_against_n.png")
+    error_against_n(summaries, folder / "error_against_n", trained_range=tuple(T.card["recipe"]["training"]["n"]))
+    print(f"\nDrawn: {folder / 'prediction.png'}, {folder / 'error_against_n.png'}")
 
 
 if __name__ == "__main__":
-    main()
+    main(Path(sys.argv[1] if len(sys.argv) > 1 else "demo"))

@@ -268,6 +268,16 @@ def test_train_from_the_family_and_go_on(tiny_recipe, tmp_path):
     assert [json.loads(line)["step"] for line in (out / "log.jsonl").read_text().splitlines()] == [2, 3]
 
 
+def test_train_from_weights(tiny_recipe, tmp_path):
+    assert run("train", "tiny", "--out", tmp_path / "first", "--on-the-fly").exit_code == 0
+    first = tmp_path / "first" / "tiny.safetensors"
+    assert run("train", "tiny", "--out", tmp_path / "second", "--on-the-fly", "--start", first, "--rate", 1e-6).exit_code == 0
+    (before, _), (after, card) = weights.load(first), weights.load(tmp_path / "second" / "tiny.safetensors")
+    assert card["start"]["recipe"]["training"]["lr"] == pytest.approx(1e6 * card["recipe"]["training"]["lr"])
+    for key, value in before.items():
+        torch.testing.assert_close(after[key], value, rtol=0, atol=1e-6)
+
+
 def test_train_on_the_fly(tiny_recipe, tmp_path):
     assert run("train", "tiny", "--out", tmp_path, "--on-the-fly").exit_code == 0
     assert not list(tmp_path.glob("*.zarr"))

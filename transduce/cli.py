@@ -108,11 +108,15 @@ def train(
     steps: Annotated[int | None, typer.Option(min=1, help="Instead of the recipe's.")] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Instead of the recipe's.")] = None,
     on_the_fly: Annotated[bool, typer.Option("--on-the-fly", help="Draw every task anew, not from operators drawn once: slower.")] = False,
+    start: Annotated[
+        str | None, typer.Option(help="Weights to go on from, bundled or a .safetensors file, as when adapting to --data.")
+    ] = None,
+    rate: Annotated[float, typer.Option(min=1e-6, help="A factor of the learning rates: 0.3, say, with --start.")] = 1.0,
 ) -> None:
     """Meta-train a recipe's model, going on where it stopped."""
     from . import recipes
 
-    weights = recipes.train(recipes.recipe(name), out=out or Path("runs") / name, data=data, steps=steps, seed=seed, on_the_fly=on_the_fly)
+    weights = recipes.train(recipes.recipe(name), out or Path("runs") / name, data, steps, seed, on_the_fly, start, rate)
     _say(f"{name}: trained, weights in {weights}")
 
 

@@ -46,7 +46,7 @@ RECIPES = {
                 "hidden": 256,
                 "gain": 0.1,
             },
-            training=Training(steps=10_000, muon_lr=0.005, tasks=16, n=(10, 128), validate_every=250, checkpoint_every=250),
+            training=Training(steps=10_000, muon_lr=0.005, tasks=16, n=(4, 128), validate_every=250, checkpoint_every=250),
             operators=6_000,
             examples=144,
         ),
@@ -63,15 +63,23 @@ def recipe(name: str) -> Recipe:
 
 
 def train(
-    recipe: Recipe, out: Path, data: Path | None = None, steps: int | None = None, seed: int | None = None, on_the_fly: bool = False
+    recipe: Recipe,
+    out: Path,
+    data: Path | None = None,
+    steps: int | None = None,
+    seed: int | None = None,
+    on_the_fly: bool = False,
+    start: str | None = None,
+    rate: float = 1.0,
 ) -> Path:
     """Train a recipe into the folder `out`, going on where it stopped; returns the path of the weights.
 
     data: a meta-dataset of the user's own, (operator, example, *grid), instead of the recipe's family; its last twentieth of
     operators is held out for validation. on_the_fly: draw every task anew from the family, rather than from a dataset drawn once.
+    start: weights to go on from, bundled or a file, whose card is then kept in the new one; rate: a factor of the learning rates.
     """
     changes: dict[str, Any] = {key: value for key, value in {"steps": steps, "seed": seed}.items() if value is not None}
-    training = replace(recipe.training, **changes)
+    training = replace(recipe.training, lr=rate * recipe.training.lr, muon_lr=rate * recipe.training.muon_lr, **changes)
     fabric, about = make_fabric(), provenance()
     try:
         out.mkdir(parents=True, exist_ok=True)
@@ -89,7 +97,9 @@ def train(
                 generate(family, path, recipe.operators, recipe.examples, seed=training.seed)
         family = StoredFamily(path)
     torch.manual_seed(training.seed)
-    T = Transducer.from_config(recipe.model)
+    T = Transducer.from_config(recipe.model) if start is None else Transducer.from_pretrained(start)
+    if start is not None:
+        about["start"] = T.card
     error = metatrain(T, family, training, validation=validation, out=out, fabric=fabric)
     path = out / f"{recipe.name}.safetensors"
     if fabric.is_global_zero:
