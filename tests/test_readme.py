@@ -1,4 +1,7 @@
-"""The front door: the README's blocks run, its numbers come from results, its links lead somewhere."""
+"""The front door: the README's blocks run, its numbers come from results, its links lead somewhere.
+
+`python tests/test_readme.py` writes the tables of README and docs anew from results.
+"""
 
 import json
 import re
@@ -10,6 +13,11 @@ from transduce.report import results_table
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+TABLE = re.compile(r"(<!-- table: (\S+) -->\n)(.*?)(<!-- end -->)", re.S)
+
+
+def table(name):
+    return results_table(json.loads((ROOT / name).read_text()))
 
 
 @pytest.mark.parametrize("block", re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S))
@@ -26,8 +34,8 @@ def test_links_lead_somewhere(page):
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_tables_are_those_of_the_results(page):
-    for name, table in re.findall(r"<!-- table: (\S+) -->\n(.*?)<!-- end -->", page.read_text(), re.S):
-        assert table == results_table(json.loads((ROOT / name).read_text()))
+    for _, name, shown, _ in TABLE.findall(page.read_text()):
+        assert shown == table(name)
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "results").rglob("*.json")), ids=lambda path: path.stem)
@@ -35,3 +43,8 @@ def test_results_say_where_they_come_from(path):
     result = json.loads(path.read_text())
     assert {"command", "seed", "versions", "machine", "rows"} <= result.keys()
     assert result["rows"]
+
+
+if __name__ == "__main__":
+    for page in PAGES:
+        page.write_text(TABLE.sub(lambda found: found[1] + table(found[2]) + found[4], page.read_text()))
