@@ -31,6 +31,7 @@ from transduce.families import AdvectionDiffusionReaction
 from transduce.files import provenance
 from transduce.metatraining import Episode, stack
 from transduce.metrics import relative_mse
+from transduce.optimisers import make_optimisers
 from transduce.random_fields import gaussian_field, generator_for
 from transduce.spaces import SineModes
 from transduce.transducer import Transducer
@@ -140,7 +141,8 @@ def products_of(work: Callable[[], Any]) -> Callable[[], None]:
     """The matrix products that `work` makes, and nothing else."""
     with MatrixProducts() as recorded:
         work()
-    products = [partial(torch.mm if a.ndim == 2 else torch.bmm, a, b, out=(a @ b).clone()) for a, b in recorded.factors]
+    factors = [(a.detach(), b.detach()) for a, b in recorded.factors]
+    products = [partial(torch.mm if a.ndim == 2 else torch.bmm, a, b, out=a @ b) for a, b in factors]
 
     def run() -> None:
         for product in products:
@@ -215,15 +217,16 @@ def against_queries(T: Transducer, task: Task, sizes: Sizes) -> list[Line]:
 
 
 def training(family: AdvectionDiffusionReaction, sizes: Sizes) -> list[Line]:
-    """A meta-training step on 8 tasks of n = 50 and 16 queries: forward, backward, fused AdamW."""
+    """A meta-training step on 8 tasks of n = 50 and 16 queries: forward, backward, Muon and AdamW at rates too small to matter."""
     T = model().train()
-    episode, optimiser = Episode(T), torch.optim.AdamW(T.parameters(), lr=0.0, fused=True)
+    episode, optimisers = Episode(T), make_optimisers(T, 1e-12, 1e-12)
     batch = stack([family.sample_task(50, 16, generator_for("train", i)) for i in range(8)])
 
     def step() -> None:
-        optimiser.zero_grad()
+        T.zero_grad()
         episode(**batch).mean().backward()
-        optimiser.step()
+        for optimiser in optimisers:
+            optimiser.step()
 
     (seconds,) = medians(step, repeats=sizes.repeats)
     return [Line(f"training step of 8 tasks, n = 50: {8 / seconds:.0f} tasks/s", seconds)]

@@ -123,6 +123,7 @@ def draw(rows: list[report.Row], path: Path) -> None:
         for axes, used, size in ((space, 401, "points"), (time, 16, "steps")):
             axes.axvline(used, color=report.COLOURS[0], linewidth=0.8, linestyle=":", label=f"as the family is defined: {used}")
             axes.set(xlabel=size, ylabel="relative error, L2", title=f"in {'space' if axes is space else 'time'}")
+            axes.set_ylim(bottom=axes.get_ylim()[0] / 100)  # room for the legend
             axes.legend(fontsize=7.5, loc="lower left")
         draw_stability(paper, [row for row in rows if row["study"] == "explicit Euler"])
 

@@ -1,6 +1,6 @@
 """What each choice in training `adr-softmax` is worth: it is taken away from a small model, and the error measured against time.
 
-    python -m validation.training_choices        about 12 minutes on 2 cores
+    python -m validation.training_choices        about 8 minutes on 2 cores
 
 Writes results/training/choices.json and docs/figures/training_choices.png. Every run has the same steps, tasks and seeds.
 """
@@ -33,7 +33,7 @@ MODEL = {
     "hidden": 128,
     "gain": 0.1,
 }
-TRAINING = Training(steps=1000, muon_lr=0.01, n=(10, 100), validate_every=100, checkpoint_every=10_000, validation_tasks=50)
+TRAINING = Training(steps=800, muon_lr=0.01, n=(10, 100), validate_every=100, checkpoint_every=10_000, validation_tasks=50)
 HALF = {"V": {"space": "FourierModes", "modes": 25, "closed": True}, "U": {"space": "FourierModes", "modes": 25, "closed": True}}
 CHOICES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "as chosen": ({}, {}),
