@@ -7,7 +7,7 @@ import platform
 import shutil
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -54,7 +54,8 @@ def _remove(path: Path) -> None:
     if path.is_dir():
         shutil.rmtree(path)
     else:
-        path.unlink(missing_ok=True)
+        with suppress(NotADirectoryError):
+            path.unlink(missing_ok=True)
 
 
 def brief(error: Exception) -> str:

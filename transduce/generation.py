@@ -215,12 +215,12 @@ def _client(workers: int, scheduler: str | None) -> Iterator[Any]:
             yield client
         return
     try:
-        client = Client(scheduler, timeout=10)
+        client = Client(scheduler, timeout=10, set_as_default=False)
     except (OSError, ValueError) as error:
         raise TransduceError(
             f"no dask scheduler answers at {scheduler!r}; expected its address, like tcp://host:8786. Start one."
         ) from error
-    with client:
+    with client, client.as_current():
         yield client
 
 
