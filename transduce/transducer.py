@@ -23,6 +23,8 @@ from .kernels import Kappa, Sources, kernel
 from .spaces import Space, space_from_config
 from .types import ExampleSet, TransduceError, like, to_tensor
 
+CHUNK = 1024  # queries that are answered at once
+
 
 class Feedforward(nn.Module):
     """F or G: x + W_2 gelu(W_1 layer_norm(x))."""
@@ -223,7 +225,8 @@ class ConditionedOperator:
         if x is None and self.x is not None and np.shape(v)[-1:] == (len(self.x),):
             x = self.x
         coefficients, _ = self._encode(self.T.V, v, None if x is None else to_tensor(x, "x"), "v")
-        return self.T.query(self._kept, coefficients[None])
+        parts = [self.T.query(self._kept, part) for part in coefficients[None].split(CHUNK, 1)]  # so that memory stays in the cache
+        return [torch.cat(layer, 1) for layer in zip(*parts, strict=True)]
 
     def _encode(self, space: Space, f: Any, x: Tensor | None, name: str) -> tuple[Tensor, tuple[int, ...]]:
         """Coefficients in the model's precision, and the shape of the grid."""
