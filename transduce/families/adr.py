@@ -59,15 +59,16 @@ def linear_flow(delta: Float[Tensor, " x"], nu: Float[Tensor, " x"], h: float) -
     squarings = max(0, int(torch.tensor(norm / 2).log2().ceil())) if norm > 0 else 0
     lower, diagonal, upper = (h / 2**squarings * band[:, None] for band in (lower, diagonal, upper))
 
-    identity = torch.eye(len(delta) - 2, dtype=delta.dtype)
-    flow = identity.clone()
+    flow, spare = torch.eye(len(delta) - 2, dtype=delta.dtype), torch.empty(len(delta) - 2, len(delta) - 2, dtype=delta.dtype)
     for degree in range(24, 0, -1):  # Horner: I + A (I + A/2 (I + A/3 (...))); 2^24 / 24! is below 1e-16
-        product = diagonal * flow
-        product[1:] += lower[1:] * flow[:-1]
-        product[:-1] += upper[:-1] * flow[1:]
-        flow = product.div_(degree).add_(identity)
+        torch.mul(diagonal, flow, out=spare)
+        spare[1:].addcmul_(lower[1:], flow[:-1])
+        spare[:-1].addcmul_(upper[:-1], flow[1:])
+        spare.div_(degree).diagonal().add_(1)
+        flow, spare = spare, flow
     for _ in range(squarings):
-        flow = flow @ flow
+        torch.mm(flow, flow, out=spare)
+        flow, spare = spare, flow
     return flow
 
 
