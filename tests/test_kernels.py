@@ -1,4 +1,4 @@
-"""One contract for every kappa."""
+"""One contract for every kappa, and what holds of those that average the examples, which are the paper's."""
 
 import math
 
@@ -6,9 +6,10 @@ import pytest
 import torch
 
 from transduce import TransduceError
-from transduce.kernels import KERNELS, kernel
+from transduce.kernels import KERNELS, Attention, kernel
 
-pytestmark = pytest.mark.parametrize("name", KERNELS)
+every_kernel = pytest.mark.parametrize("name", KERNELS)
+averaging_kernel = pytest.mark.parametrize("name", [name for name in KERNELS if issubclass(kernel(name), Attention)])
 
 
 def make(name, n=7, m=4, b=2):
@@ -17,6 +18,47 @@ def make(name, n=7, m=4, b=2):
     return kappa, torch.randn(b, n, 5).double(), torch.randn(b, n, 6).double(), torch.randn(b, m, 5).double()
 
 
+@every_kernel
+def test_masked_examples_do_not_count(name):
+    kappa, v, u, v_query = make(name)
+    mask = torch.arange(7).expand(2, 7) < torch.tensor([[4], [7]])
+    masked = kappa(kappa.condition(v, u, mask), v_query)
+    torch.testing.assert_close(masked[:1], kappa(kappa.condition(v[:1, :4], u[:1, :4]), v_query[:1]))
+    torch.testing.assert_close(masked[1:], kappa(kappa.condition(v[1:], u[1:]), v_query[1:]))
+
+
+@every_kernel
+def test_masked_examples_have_no_weight(name):
+    kappa, v, u, v_query = make(name, b=1)
+    mask = torch.arange(7).expand(1, 7) < 4
+    A = kappa.weights(kappa.condition(v, u, mask), v_query)
+    torch.testing.assert_close(A[..., :4], kappa.weights(kappa.condition(v[:, :4], u[:, :4]), v_query))
+    assert (A[..., 4:] == 0).all()
+
+
+@every_kernel
+def test_batched_is_looped(name):
+    kappa, v, u, v_query = make(name)
+    looped = torch.cat([kappa(kappa.condition(v[i : i + 1], u[i : i + 1]), v_query[i : i + 1]) for i in range(2)])
+    torch.testing.assert_close(kappa(kappa.condition(v, u), v_query), looped)
+
+
+@every_kernel
+def test_order_of_examples_does_not_matter(name):
+    kappa, v, u, v_query = make(name)
+    shuffled = torch.randperm(7, generator=torch.Generator().manual_seed(0))
+    sources, other = kappa.condition(v, u), kappa.condition(v[:, shuffled], u[:, shuffled])
+    torch.testing.assert_close(kappa(other, v_query), kappa(sources, v_query))
+    torch.testing.assert_close(kappa.weights(other, v_query), kappa.weights(sources, v_query)[..., shuffled])
+    torch.testing.assert_close(kappa.carry(other, v[:, shuffled], u[:, shuffled]), kappa.carry(sources, v, u)[:, shuffled])
+
+
+def test_unknown_kernel():
+    with pytest.raises(TransduceError, match="expected one of exp_dot, rbf, l2, representer"):
+        kernel("cosine")
+
+
+@averaging_kernel
 def test_linear_in_u(name):
     """Proposition 1: kappa(v, v') is a linear map of U."""
     kappa, v, u, v_query = make(name)
@@ -25,6 +67,7 @@ def test_linear_in_u(name):
     torch.testing.assert_close(ab, 2 * a - 3 * b)
 
 
+@averaging_kernel
 def test_weights_are_normalised_and_give_the_sum(name):
     kappa, v, u, v_query = make(name)
     sources = kappa.condition(v, u)
@@ -35,6 +78,7 @@ def test_weights_are_normalised_and_give_the_sum(name):
     torch.testing.assert_close(summed, kappa(sources, v_query))
 
 
+@averaging_kernel
 def test_weights_are_the_formula(name):
     kappa, v, u, v_query = make(name)
     kappa.log_tau.data.fill_(math.log(1.7))
@@ -46,20 +90,7 @@ def test_weights_are_the_formula(name):
     torch.testing.assert_close(kappa.weights(sources, v_query), A / A.sum(-1, keepdim=True))
 
 
-def test_masked_examples_do_not_count(name):
-    kappa, v, u, v_query = make(name)
-    mask = torch.arange(7).expand(2, 7) < torch.tensor([[4], [7]])
-    masked = kappa(kappa.condition(v, u, mask), v_query)
-    torch.testing.assert_close(masked[:1], kappa(kappa.condition(v[:1, :4], u[:1, :4]), v_query[:1]))
-    torch.testing.assert_close(masked[1:], kappa(kappa.condition(v[1:], u[1:]), v_query[1:]))
-
-
-def test_batched_is_looped(name):
-    kappa, v, u, v_query = make(name)
-    looped = torch.cat([kappa(kappa.condition(v[i : i + 1], u[i : i + 1]), v_query[i : i + 1]) for i in range(2)])
-    torch.testing.assert_close(kappa(kappa.condition(v, u), v_query), looped)
-
-
+@averaging_kernel
 def test_equal_examples_weigh_the_same(name):
     """Where nothing tells the examples apart, and even where a query is one of them, the result is finite and their mean."""
     kappa, v, u, _ = make(name)
@@ -69,6 +100,9 @@ def test_equal_examples_weigh_the_same(name):
     torch.testing.assert_close(A, torch.full_like(A, 1 / 7))
 
 
-def test_unknown_kernel(name):
-    with pytest.raises(TransduceError, match="exp_dot, rbf, l2"):
-        kernel(name + "?")
+@averaging_kernel
+def test_examples_look_at_one_another_as_queries_do(name):
+    """Equation 6: one recurrence for examples and queries."""
+    kappa, v, u, _ = make(name)
+    sources = kappa.condition(v, u)
+    torch.testing.assert_close(kappa.carry(sources, v, u), u + kappa(sources, v))

@@ -5,11 +5,13 @@
 
 A query v runs through the same recurrence beside the examples, from u = 0 and never as a source, so that examples can be
 conditioned on once and queried later. Equations 5 and 6 of the paper index v and u differently; the recurrence (6) is what
-runs, and the output is the query's residual stream after the last layer, as in the authors' code.
+runs, and the output is the query's residual stream after the last layer, as in the authors' code. Under the representer kernel the
+examples carry what is left of u to explain, and the queries what has been explained.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -19,9 +21,10 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from . import weights
-from .kernels import Kappa, Sources, kernel
+from .kernels import Attention, Kappa, Known, kernel
 from .spaces import Space, space_from_config
 from .types import ExampleSet, TransduceError, like, to_tensor
+from .uncertainty import conformal_half_widths
 
 CHUNK = 1024  # queries that are answered at once
 
@@ -52,10 +55,11 @@ class Layer(nn.Module):
 class Transducer(nn.Module):
     """T: examples -> operator.
 
-    V, U: the spaces of inputs and outputs. depth: L. heads, width: J heads of this many features. hidden: of F and G.
-    kappa: "exp_dot", "rbf" or "l2"; tau: its temperature, learned unless learn_tau is False; bias: in query and key.
-    F, G: whether inputs and outputs are transformed; shared: by the same network. tied: one layer used L times.
-    gain: of the initial weights (Xavier).
+    V, U: the spaces of inputs and outputs. depth: L. heads, width: J heads of this many features. kappa: "exp_dot", "rbf", "l2" or
+    "representer". hidden: of F and G, or of the representer's features. tied: one layer used L times.
+    Of the paper's kernels: tau, their temperature, learned unless learn_tau is False; bias: in query and key; gain: of the initial
+    weights (Xavier). Of the representer: feature_layers, ridges, universal (see kernels/representer.py).
+    F, G: whether inputs and outputs are transformed, by default only beside the paper's kernels; shared: by the same network.
 
     >>> T = Transducer(SineModes(64), SineModes(64), depth=2, heads=4, width=16, hidden=64)
     >>> O = T.regress(ExampleSet(v, u))      # v, u of shape (50, 101)
@@ -76,13 +80,18 @@ class Transducer(nn.Module):
         tau: float = 1.0,
         learn_tau: bool = True,
         bias: bool = False,
-        F: bool = True,
-        G: bool = True,
+        feature_layers: int = 5,
+        ridges: int = 2,
+        universal: bool = True,
+        F: bool | None = None,
+        G: bool | None = None,
         shared: bool = False,
         tied: bool = False,
         gain: float = 1.0,
     ):
         super().__init__()
+        F = kernel(kappa).transforms if F is None else F
+        G = kernel(kappa).transforms if G is None else G
         options = {name: value for name, value in locals().items() if name not in ("self", "V", "U", "__class__")}
         self.config = {"V": V.config(), "U": U.config(), **options}
         if shared and (V.size != U.size or not F):
@@ -99,13 +108,15 @@ class Transducer(nn.Module):
         def layer() -> Layer:
             f = Feedforward(V.size, hidden) if F else nn.Identity()
             g = f if shared else Feedforward(U.size, hidden) if G else nn.Identity()
-            return Layer(f, g, kernel(kappa)(V.size, U.size, heads, width, tau, learn_tau, bias))
+            return Layer(f, g, kernel(kappa)(V.size, U.size, heads, width, **{name: options[name] for name in kernel(kappa).options}))
 
         self.spread = nn.Parameter(torch.ones(V.size), requires_grad=False)
         self.layers = nn.ModuleList(layer() for _ in range(1 if tied else depth))
-        for parameter in self.layers.parameters():
-            if parameter.ndim == 2:
-                nn.init.xavier_uniform_(parameter, gain)
+        for part in self.layers.modules():
+            if isinstance(part, Feedforward | Attention):
+                for parameter in part.parameters():
+                    if parameter.ndim == 2:
+                        nn.init.xavier_uniform_(parameter, gain)
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Transducer:
@@ -144,6 +155,8 @@ class Transducer(nn.Module):
         spread = v.flatten(0, -2).std(0, correction=0)
         largest = spread.max()
         self.spread.copy_(spread.clamp(min=floor * largest) if largest > 0 else torch.ones_like(spread))
+        for layer in self._steps():
+            layer.kappa.standardised(self.spread, v.square().sum(-1).mean().sqrt().clamp(min=1e-30))
 
     def _steps(self) -> list[Layer]:
         return [self.layers[i % len(self.layers)] for i in range(self.depth)]  # type: ignore[misc]
@@ -156,25 +169,25 @@ class Transducer(nn.Module):
         mask: Bool[Tensor, "b n"] | None = None,
     ) -> Float[Tensor, "b m d_u"]:
         """Examples and queries in one pass, in coefficients, for a batch of tasks; examples where mask is False do not count."""
-        n = v.shape[1]
-        v = torch.cat([v, v_query], 1) / self.spread
-        u = torch.cat([u, u.new_zeros(len(u), v_query.shape[1], u.shape[2])], 1)
-        for layer in self._steps():
-            v, u = layer.F(v), layer.G(u)
-            u = u + layer.kappa(layer.kappa.condition(v[:, :n], u[:, :n], mask), v)
-        return u[:, n:]
+        return self.query(self.condition(v, u, mask), v_query)[-1]
 
-    def condition(self, v: Float[Tensor, "b n d_v"], u: Float[Tensor, "b n d_u"], mask: Bool[Tensor, "b n"] | None = None) -> list[Sources]:
-        """What each layer keeps of the examples: all that a query needs."""
+    def condition(
+        self,
+        v: Float[Tensor, "b n d_v"],
+        u: Float[Tensor, "b n d_u"],
+        mask: Bool[Tensor, "b n"] | None = None,
+        known: list[Known] | None = None,
+    ) -> list[Any]:
+        """What each layer keeps of the examples: all that a query needs. known: what each layer kept of some of them before."""
         v, kept = v / self.spread, []
-        for last, layer in zip([False] * (self.depth - 1) + [True], self._steps(), strict=True):
+        for i, layer in enumerate(self._steps()):
             v, u = layer.F(v), layer.G(u)
-            kept.append(layer.kappa.condition(v, u, mask))
-            if not last:
-                u = u + layer.kappa(kept[-1], v)
+            kept.append(layer.kappa.condition(v, u, mask, None if known is None else known[i]))
+            if i + 1 < self.depth:
+                u = layer.kappa.carry(kept[-1], v, u)
         return kept
 
-    def query(self, kept: list[Sources], v: Float[Tensor, "b m d_v"]) -> list[Float[Tensor, "b m d_u"]]:
+    def query(self, kept: list[Any], v: Float[Tensor, "b m d_v"]) -> list[Float[Tensor, "b m d_u"]]:
         """The queries' stream after each layer; the last is the answer."""
         v, u, stream = v / self.spread, v.new_zeros(*v.shape[:2], self.U.size), []
         for layer, sources in zip(self._steps(), kept, strict=True):
@@ -182,6 +195,13 @@ class Transducer(nn.Module):
             u = u + layer.kappa(sources, v)
             stream.append(u)
         return stream
+
+    def deviations(self, kept: list[Any], v: Float[Tensor, "b m d_v"]) -> Float[Tensor, "b m"]:
+        """How unsure the last layer is of each query, in the units of its examples' own deviations."""
+        v = v / self.spread
+        for layer in self._steps():
+            v = layer.F(v)
+        return self._steps()[-1].kappa.deviations(kept[-1], v)
 
     def regress(self, examples: Any) -> ConditionedOperator:
         """One pass over the examples; the result is called on new functions."""
@@ -196,13 +216,13 @@ class ConditionedOperator:
     Calls are differentiable in the query and in the examples when these require gradients.
     """
 
-    def __init__(self, T: Transducer, examples: ExampleSet):
+    def __init__(self, T: Transducer, examples: ExampleSet, known: list[Known] | None = None):
         self.T, self.examples = T, examples
         self.x = None if examples.x is None else to_tensor(examples.x, "examples.x")
         with self._gradients(examples.v, examples.u):
             v, _ = self._encode(T.V, examples.v, self.x, "examples.v")
-            u, self._grid = self._encode(T.U, examples.u, self.x, "examples.u")
-            self._kept = T.condition(v[None], u[None])
+            self._u, self._grid = self._encode(T.U, examples.u, self.x, "examples.u")
+            self._kept = T.condition(v[None], self._u[None], known=known)
 
     def __call__(self, v: Any, at: Any = None, x: Any = None) -> Any:
         """The images of v.
@@ -213,6 +233,51 @@ class ConditionedOperator:
         with self._gradients(v):
             return self._answer(self._stream(v, x)[-1], v, at)
 
+    def predict(self, v: Any, band: float = 0.9, at: Any = None, x: Any = None) -> tuple[Any, Any, Any]:
+        """The images of v, and the lower and the upper end of the band that holds this share of their values: see `uncertainty`.
+
+        >>> mean, low, high = O.predict(v, band=0.9)
+        """
+        if not 0 < band < 1:
+            raise TransduceError(f"band={band}; expected a share of the values between 0 and 1, like 0.9.")
+        with torch.no_grad():
+            coefficients = self._coefficients(v, x)
+            deviations = torch.cat([self.T.deviations(self._kept, part) for part in coefficients.split(CHUNK, 1)], 1)[0]
+            left = self._kept[-1].residual[0]
+            residuals, answers, mean = (self._decode(c, at) for c in (left, self._u - left, self._queried(coefficients)[-1][0]))
+            half = conformal_half_widths(residuals, answers, self._kept[-1].deviation[0], mean, deviations, band)
+            half = half.to(mean).reshape(-1, *[1] * (mean.ndim - 1))
+            return self._like(mean, v, at), self._like(mean - half, v, at), self._like(mean + half, v, at)
+
+    def add(self, v: Any, u: Any) -> ConditionedOperator:
+        """The operator regressed from these pairs too. Under the representer kernel cheaper than to regress anew.
+
+        >>> O = O.add(v_new, u_new)      # of shape (k, *grid)
+        """
+        more = ExampleSet(v, u, self.examples.x)
+        for name in ("v", "u"):
+            ours, theirs = getattr(self.examples, name), getattr(more, name)
+            if tuple(ours.shape[1:]) != tuple(theirs.shape[1:]):
+                raise TransduceError(
+                    f"{name} has shape {tuple(theirs.shape)}; the examples' {name} have {tuple(ours.shape)}. Give new ones on their grid."
+                )
+        joined = {name: torch.cat([to_tensor(getattr(part, name), name) for part in (self.examples, more)]) for name in ("v", "u")}
+        return ConditionedOperator(self.T, ExampleSet(**joined, x=self.examples.x), self._known(range(len(self.examples))))
+
+    def drop(self, which: int | Sequence[int]) -> ConditionedOperator:
+        """The operator regressed without an example, or without several. Under the representer kernel cheaper than to regress anew."""
+        n = len(self.examples)
+        gone = [int(i) for i in np.atleast_1d(np.asarray(which))]
+        if any(not -n <= i < n for i in gone):
+            raise TransduceError(f"there is no example {which} among {n}; expected numbers from 0 to {n - 1}.")
+        rows = [i for i in range(n) if i not in {i % n for i in gone}]
+        if not rows:
+            raise TransduceError(f"dropping {which} leaves none of {n} examples; expected at least one to stay.")
+        return ConditionedOperator(self.T, self.examples[rows], self._known(rows))
+
+    def _known(self, rows: Sequence[int]) -> list[Known]:
+        return [Known(sources, list(rows)) for sources in self._kept]
+
     def layer_estimates(self, v: Any, at: Any = None, x: Any = None) -> Any:
         """The stream after each layer, decoded: shape (depth, *shape of a call)."""
         with self._gradients(v):
@@ -222,10 +287,15 @@ class ConditionedOperator:
         return torch.stack(estimates) if isinstance(v, Tensor) else np.stack(estimates)
 
     def _stream(self, v: Any, x: Any) -> list[Tensor]:
+        return self._queried(self._coefficients(v, x))
+
+    def _coefficients(self, v: Any, x: Any) -> Float[Tensor, "1 m d_v"]:
         if x is None and self.x is not None and np.shape(v)[-1:] == (len(self.x),):
             x = self.x
-        coefficients, _ = self._encode(self.T.V, v, None if x is None else to_tensor(x, "x"), "v")
-        parts = [self.T.query(self._kept, part) for part in coefficients[None].split(CHUNK, 1)]  # so that memory stays in the cache
+        return self._encode(self.T.V, v, None if x is None else to_tensor(x, "x"), "v")[0][None]
+
+    def _queried(self, coefficients: Float[Tensor, "1 m d_v"]) -> list[Float[Tensor, "1 m d_u"]]:
+        parts = [self.T.query(self._kept, part) for part in coefficients.split(CHUNK, 1)]  # so that memory stays in the cache
         return [torch.cat(layer, 1) for layer in zip(*parts, strict=True)]
 
     def _encode(self, space: Space, f: Any, x: Tensor | None, name: str) -> tuple[Tensor, tuple[int, ...]]:
@@ -236,10 +306,16 @@ class ConditionedOperator:
 
     def _answer(self, u: Tensor, v: Any, at: Any) -> Any:
         """The stream of the queries v as functions, of the kind that v is."""
-        same_grid = at is None and self.x is None
+        return self._like(self._decode(u[0], at), v, at)
+
+    def _decode(self, u: Tensor, at: Any) -> Tensor:
+        """Coefficients as functions where they are asked for."""
         if at is None:
             at = self._grid if self.x is None else self.x
-        return like(self.T.U.decode(u[0], at), v, same_grid)
+        return self.T.U.decode(u, at)
+
+    def _like(self, u: Tensor, v: Any, at: Any) -> Any:
+        return like(u, v, at is None and self.x is None)
 
     def _gradients(self, *inputs: Any) -> Any:
         """Record gradients only where someone can ask for them: to the inputs, or to a model in training."""

@@ -1,4 +1,4 @@
-"""kappa: kernels between functions whose values are linear maps of U (equation 4, Proposition 1).
+"""Kernels that average the examples (equation 4).
 
     kappa(v, v')(u) = W [..., A^j(v, v') V^j(u), ...]_{j <= J}
 
@@ -7,22 +7,19 @@ with one of the supplement's three A (S.2.2), normalised over the examples:
     exp_dot   A = exp(<K v, Q v'> / tau)
     rbf       A = exp(-|K v - Q v'|^2 / tau)        (the supplement drops the sign)
     l2        A = |K v - Q v'|^2
-
-The sum over the examples, sum_i kappa(v_i, v)(u_i), is computed in two halves: `condition` turns the examples into keys
-and values once, and calling the kernel evaluates the sum at any number of queries.
 """
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import torch
 from einops import rearrange
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from .types import TransduceError
+from .kappa import Kappa, Known
 
 
 class Sources(NamedTuple):
@@ -33,8 +30,11 @@ class Sources(NamedTuple):
     mask: Bool[Tensor, "b n"] | None
 
 
-class Kappa(nn.Module):
+class Attention(Kappa):
     """J heads of `width` features each; subclasses say how a query weighs the examples."""
+
+    options: ClassVar[tuple[str, ...]] = ("tau", "learn_tau", "bias")
+    transforms: ClassVar[bool] = True
 
     def __init__(self, d_v: int, d_u: int, heads: int, width: int, tau: float = 1.0, learn_tau: bool = True, bias: bool = False):
         super().__init__()
@@ -50,13 +50,18 @@ class Kappa(nn.Module):
         """The temperature: positive, whatever training does."""
         return self.log_tau.exp()
 
-    def condition(self, v: Float[Tensor, "b n d_v"], u: Float[Tensor, "b n d_u"], mask: Bool[Tensor, "b n"] | None = None) -> Sources:
-        """The keys and values of the examples; where `mask` is False there is none."""
+    def condition(
+        self, v: Float[Tensor, "b n d_v"], u: Float[Tensor, "b n d_u"], mask: Bool[Tensor, "b n"] | None = None, known: Known | None = None
+    ) -> Sources:
+        """The keys and values of the examples; there is nothing to gain from those known."""
         return Sources(self._heads(self.key(v)), self._heads(self.value(u)), mask)
 
     def forward(self, sources: Sources, v: Float[Tensor, "b m d_v"]) -> Float[Tensor, "b m d_u"]:
-        """sum_i kappa(v_i, v)(u_i) at each query v."""
         return self.out(rearrange(self.transport(sources, self._heads(self.query(v))), "b h m e -> b m (h e)"))
+
+    def carry(self, sources: Sources, v: Float[Tensor, "b n d_v"], u: Float[Tensor, "b n d_u"]) -> Float[Tensor, "b n d_u"]:
+        """Examples look at one another as queries do."""
+        return u + self(sources, v)
 
     def transport(self, sources: Sources, query: Float[Tensor, "b h m c"]) -> Float[Tensor, "b h m e"]:
         """sum_i A(v_i, v) V(u_i) / sum_i A(v_i, v), head by head."""
@@ -72,7 +77,7 @@ class Kappa(nn.Module):
         return rearrange(x, "b n (h c) -> b h n c", h=self.heads)
 
 
-class ExpDot(Kappa):
+class ExpDot(Attention):
     """A = exp(<K v, Q v'> / tau): dot-product attention."""
 
     def transport(self, sources: Sources, query: Float[Tensor, "b h m c"]) -> Float[Tensor, "b h m e"]:
@@ -80,7 +85,7 @@ class ExpDot(Kappa):
         return nn.functional.scaled_dot_product_attention(query / self.tau, sources.key, sources.value, mask, scale=1.0)
 
 
-class Rbf(Kappa):
+class Rbf(Attention):
     """A = exp(-|K v - Q v'|^2 / tau); |Q v'|^2 is the same for all examples and cancels."""
 
     def transport(self, sources: Sources, query: Float[Tensor, "b h m c"]) -> Float[Tensor, "b h m e"]:
@@ -90,7 +95,7 @@ class Rbf(Kappa):
         return nn.functional.scaled_dot_product_attention(2 * query / self.tau, sources.key, sources.value, bias, scale=1.0)
 
 
-class L2(Kappa):
+class L2(Attention):
     """A = |K v - Q v'|^2. It has no temperature: a factor of A cancels in the normalisation. Holds all n m weights at once."""
 
     def __init__(self, d_v: int, d_u: int, heads: int, width: int, tau: float = 1.0, learn_tau: bool = True, bias: bool = False):
@@ -103,13 +108,3 @@ class L2(Kappa):
         if sources.mask is not None:
             distance = distance * sources.mask[:, None, None, :]
         return distance / distance.sum(-1, keepdim=True) @ sources.value
-
-
-KERNELS: dict[str, type[Kappa]] = {"exp_dot": ExpDot, "rbf": Rbf, "l2": L2}
-
-
-def kernel(name: str) -> type[Kappa]:
-    """The kernel class of this name."""
-    if name not in KERNELS:
-        raise TransduceError(f"kappa={name!r} is not a kernel; expected one of {', '.join(KERNELS)}.")
-    return KERNELS[name]

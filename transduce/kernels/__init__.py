@@ -1,0 +1,17 @@
+"""kappa by name: exp_dot, rbf and l2 average the examples, as in the paper; representer solves for their coefficients."""
+
+from ..types import TransduceError
+from .attention import L2, ExpDot, Rbf
+from .attention import Attention as Attention
+from .kappa import Kappa as Kappa
+from .kappa import Known as Known
+from .representer import Representer as Representer
+
+KERNELS: dict[str, type[Kappa]] = {"exp_dot": ExpDot, "rbf": Rbf, "l2": L2, "representer": Representer}
+
+
+def kernel(name: str) -> type[Kappa]:
+    """The kernel class of this name."""
+    if name not in KERNELS:
+        raise TransduceError(f"kappa={name!r} is not a kernel; expected one of {', '.join(KERNELS)}.")
+    return KERNELS[name]
