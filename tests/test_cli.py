@@ -1,6 +1,7 @@
 """The command line: every verb does its work, says it in a line, and answers bad input with one line and exit code 2."""
 
 import json
+import re
 import subprocess
 import sys
 
@@ -221,7 +222,7 @@ def test_generate_from_bad_requests(tmp_path):
 
 def test_evaluate(model, tmp_path):
     out = tmp_path / "results.json"
-    arguments = ("evaluate", model, "--n", "4,2", "--operators", 2, "--seed", 3, "--k-max", 0.1, "--out", out)
+    arguments = ("evaluate", model, "adr-softmax", "--n", "4,2", "--operators", 2, "--seed", 3, "--k-max", 0.1, "--out", out)
     result = run(*arguments)
     assert result.exit_code == 0, result.output
     assert "kernel ridge" in result.stdout
@@ -230,7 +231,8 @@ def test_evaluate(model, tmp_path):
     assert results["command"].endswith("--n 2,4 --operators 2 --k-max 0.1 --seed 3")
     assert results["seed"] == 3
     assert {"versions", "machine"} <= results.keys()
-    assert [(row["regressor"] == "kernel ridge", row["n"]) for row in results["rows"]] == [(False, 2), (False, 4), (True, 2), (True, 4)]
+    names = [str(model), "adr-softmax", "kernel ridge"]
+    assert [(row["regressor"], row["n"]) for row in results["rows"]] == [(name, n) for name in names for n in (2, 4)]
     assert all(row["mean"] > 0 and row["median"] > 0 and row["pooled"] > 0 for row in results["rows"])
     assert "exists already" in fails(*arguments)
 
@@ -262,7 +264,7 @@ def test_train_from_the_family_and_go_on(tiny_recipe, tmp_path):
     for steps in (2, 3):
         result = run("train", "tiny", "--out", out, "--steps", steps)
         assert result.exit_code == 0, result.output
-        assert result.stdout == f"tiny: trained, weights in {out / 'tiny.safetensors'}\n"
+        assert re.fullmatch(r"tiny: validation error \S+, \d+ s with data and start-up, weights in \S+tiny.safetensors\n", result.stdout)
         _, card = weights.load(out / "tiny.safetensors")
         assert card["recipe"]["training"]["steps"] == steps
     assert [json.loads(line)["step"] for line in (out / "log.jsonl").read_text().splitlines()] == [2, 3]
@@ -276,6 +278,14 @@ def test_train_from_weights(tiny_recipe, tmp_path):
     assert card["start"]["recipe"]["training"]["lr"] == pytest.approx(1e6 * card["recipe"]["training"]["lr"])
     for key, value in before.items():
         torch.testing.assert_close(after[key], value, rtol=0, atol=1e-6)
+
+
+def test_train_until_an_error(tiny_recipe, tmp_path):
+    assert run("train", "tiny", "--out", tmp_path / "near", "--until", 1e9).exit_code == 0
+    result = run("train", "tiny", "--out", tmp_path / "far", "--until", 1e-9)
+    assert result.exit_code == 2
+    assert "above the 1e-09 asked for" in result.stderr.splitlines()[-1]
+    assert (tmp_path / "far" / "tiny.safetensors").exists()
 
 
 def test_train_on_the_fly(tiny_recipe, tmp_path):

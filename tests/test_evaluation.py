@@ -100,15 +100,18 @@ def test_figures_and_tables(tmp_path):
     summaries = {"kernel ridge": summarise(rows_of(KernelRidge())), "mean": summarise(rows_of(MeanOfExamples()))}
     report.error_against_n(summaries, tmp_path / "new" / "error", trained_range=(3, 6))
     task = Scalings().sample_task(5, 4, generator_for("test", 0))
-    report.prediction_over_truth(task, {"kernel ridge": task.queries.u, "mean": 0 * task.queries.u}, tmp_path / "prediction.png", count=2)
+    predictions, band = {"kernel ridge": task.queries.u, "mean": 0 * task.queries.u}, (task.queries.u - 1, task.queries.u + 1)
+    report.prediction_over_truth(task, predictions, tmp_path / "prediction.png", count=2, bands={"kernel ridge": band})
     files = sorted(path.name for path in tmp_path.rglob("*.*"))
     assert files == ["error.png", "error.svg", "prediction.png", "prediction.svg"]
     first = (tmp_path / "new" / "error.svg").read_bytes()
     report.error_against_n(summaries, tmp_path / "new" / "error", trained_range=(3, 6))
     assert (tmp_path / "new" / "error.svg").read_bytes() == first
 
-    table = report.markdown_table(report.by_regressor(summaries))
-    assert table.splitlines()[0] == "| regressor | n = 2 | n = 8 |" and "kernel ridge" in table
+    rows = [{"condition": "clean", "regressor": name, **row} for name, summary in summaries.items() for row in summary]
+    table = report.markdown_table(report.by_regressor(rows))
+    assert table.splitlines()[0] == "| condition | regressor | n = 2 | n = 8 |"
+    assert [line.split(" | ")[1] for line in table.splitlines()[2:]] == ["kernel ridge", "mean"]
     assert report.rich_table(summaries["mean"], "mean").row_count == 2
 
 

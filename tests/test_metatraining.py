@@ -242,7 +242,7 @@ from conftest import small_transducer
 from dataclasses import replace
 from transduce import metatrain
 T = small_transducer().float()
-metatrain(T, Scalings(), replace(TRAINING, steps=1, muon_lr=0.0), out={out!r})
+metatrain(T, Scalings(), replace(TRAINING, steps=1, muon_lr=0.0, loss="log_l2", noise=1.0), out={out!r})
 import os
 torch.save((parameters(T), torch.cat([p.grad.flatten() for p in T.parameters() if p.requires_grad])), {out!r} + os.environ["RANK"] + ".pt")
 """
@@ -255,15 +255,16 @@ def test_two_processes_take_the_step_of_one_with_twice_the_tasks(tmp_path):
     subprocess.run(command, check=True, capture_output=True, env=os.environ | {"OMP_NUM_THREADS": "1"})
     first, second = (torch.load(f"{tmp_path / 'two'}{rank}.pt", weights_only=True) for rank in (0, 1))
     T = small_transducer().float()
-    metatrain(T, Scalings(), replace(TRAINING, steps=1, tasks=4, muon_lr=0.0))
+    metatrain(T, Scalings(), replace(TRAINING, steps=1, tasks=4, muon_lr=0.0, loss="log_l2", noise=1.0))
     gradient = torch.cat([p.grad.flatten() for p in T.parameters() if p.requires_grad])
     assert torch.equal(first[0], second[0])
     torch.testing.assert_close(first[1], gradient, rtol=1e-4, atol=1e-6)
 
 
 def test_tasks_of_two_processes_are_those_of_one():
-    single = draw(Scalings(), replace(TRAINING, tasks=4), step=3)
-    double = [draw(Scalings(), TRAINING, step=3, rank=rank) for rank in (0, 1)]
+    training = replace(TRAINING, noise=1.0)
+    single = draw(Scalings(), replace(training, tasks=4), step=3)
+    double = [draw(Scalings(), training, step=3, rank=rank) for rank in (0, 1)]
     for key, value in single.items():
         assert torch.equal(value, torch.cat([part[key] for part in double]))
 
@@ -275,6 +276,32 @@ def test_training_never_draws_a_validation_or_test_seed():
     assert not seeds["train"] & seeds["validation"]
     assert not seeds["validation"] & seeds["test"]
     assert {seed >> 30 for seed in seeds["test"]} == {SPLITS["test"]}
+
+
+def test_noise_is_on_the_examples_alone():
+    clean, noisy = (draw(Scalings(), replace(TRAINING, noise=noise), step=3) for noise in (0.0, 1.0))
+    assert all(torch.equal(clean[key], noisy[key]) for key in clean if key != "u")
+    level = ((noisy["u"] - clean["u"]).square().mean() / clean["u"].square().mean()).sqrt()
+    assert 0.0005 < level < 0.2
+    shares = [not torch.equal(*(draw(Scalings(), replace(TRAINING, noise=n), step)["u"] for n in (0.0, 0.3))) for step in range(60)]
+    assert 5 < sum(shares) < 35
+
+
+def test_it_stops_at_an_error_that_was_asked_for(tmp_path):
+    T = small_transducer().float()
+    training = replace(TRAINING, steps=40, validate_every=2)
+    error = metatrain(T, Scalings(), training, validation=Scalings(), out=tmp_path, until=1e9)
+    assert error is not None
+    assert json.loads((tmp_path / "log.jsonl").read_text().splitlines()[-1])["step"] == 2
+    assert torch.load(tmp_path / "checkpoint.pt", weights_only=True)["step"] == 2
+
+
+@pytest.mark.parametrize("loss", ["relative_l2", "relative_mse", "log_l2"])
+def test_every_loss_descends(loss):
+    T = small_transducer(kappa="representer", depth=1, feature_layers=1).float()
+    before = metatrain(T, Scalings(), replace(TRAINING, steps=1, loss=loss, lr=1e-9, muon_lr=1e-9), validation=Scalings())
+    after = metatrain(T, Scalings(), replace(TRAINING, steps=40, loss=loss), validation=Scalings())
+    assert after < before
 
 
 def test_schedules():

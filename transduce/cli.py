@@ -112,12 +112,23 @@ def train(
         str | None, typer.Option(help="Weights to go on from, bundled or a .safetensors file, as when adapting to --data.")
     ] = None,
     rate: Annotated[float, typer.Option(min=1e-6, help="A factor of the learning rates: 0.3, say, with --start.")] = 1.0,
+    until: Annotated[float, typer.Option(min=0, help="Stop as soon as the validation error (mean relative MSE) is this small.")] = 0.0,
 ) -> None:
     """Meta-train a recipe's model, going on where it stopped."""
     from . import recipes
+    from .types import TransduceError
+    from .weights import load
 
-    weights = recipes.train(recipes.recipe(name), out or Path("runs") / name, data, steps, seed, on_the_fly, start, rate)
-    _say(f"{name}: trained, weights in {weights}")
+    begun = time.perf_counter()
+    path = recipes.train(recipes.recipe(name), out or Path("runs") / name, data, steps, seed, on_the_fly, start, rate, until)
+    if int(os.environ.get("RANK", 0)) > 0:
+        return
+    error = load(path)[1]["validation_error"]
+    if until and error > until:
+        raise TransduceError(
+            f"the validation error ended at {error:.3g}, above the {until:g} asked for; the weights are in {path}. Give more --steps."
+        )
+    _say(f"{name}: validation error {error:.3g}, {time.perf_counter() - begun:.0f} s with data and start-up, weights in {path}")
 
 
 @app.command(epilog="Example: transduce generate adr --operators 500 --examples 100 --out adr.zarr")
@@ -161,9 +172,9 @@ def _numbers(text: str) -> list[int]:
     return numbers
 
 
-@app.command(epilog="Example: transduce evaluate adr --n 5,10,20,50,100,200,500 --operators 100 --out results.json")
+@app.command(epilog="Example: transduce evaluate adr adr-softmax --n 5,10,20,50,100,200,500 --out results.json")
 def evaluate(
-    model: Annotated[str, typer.Argument(help="A bundled model, or a .safetensors file.")],
+    models: Annotated[list[str], typer.Argument(help="Bundled models, or .safetensors files.")],
     n: Annotated[Any, typer.Option(parser=_numbers, metavar="N,N,...", help="Numbers of examples.")] = "5,10,20,50,100,200,500",
     operators: Annotated[int, typer.Option(min=1, help="How many unseen operators.")] = 100,
     k_max: LargestK = 0.3,
@@ -171,7 +182,7 @@ def evaluate(
     out: Annotated[Path | None, typer.Option(help="A .json file for the results.")] = None,
     force: Force = False,
 ) -> None:
-    """Measure a model on unseen operators of its family, beside kernel ridge tuned by leave-one-out."""
+    """Measure models on unseen operators of their family, beside kernel ridge tuned by leave-one-out."""
     from rich.console import Console
 
     from .baselines import KernelRidge
@@ -185,7 +196,8 @@ def evaluate(
 
     if out is not None:
         check_writable(out, force, (".json",))
-    regressors: dict[str, Any] = {model: Transducer.from_pretrained(model), "kernel ridge": KernelRidge()}
+    regressors: dict[str, Any] = {model: Transducer.from_pretrained(model) for model in models}
+    regressors["kernel ridge"] = KernelRidge()
     rows = []
     for name, regressor in regressors.items():
         with Console(stderr=True).status(f"{name}: {operators} operators"):
@@ -193,7 +205,8 @@ def evaluate(
         rows += [{"regressor": name, **row} for row in summarise(measured)]
     _print_table(rows, title=f"relative MSE, {operators} operators, k_max = {k_max:g}")
     if out is not None:
-        command = f"transduce evaluate {model} --n {','.join(map(str, n))} --operators {operators} --k-max {k_max:g} --seed {seed}"
+        sizes = ",".join(map(str, n))
+        command = f"transduce evaluate {' '.join(models)} --n {sizes} --operators {operators} --k-max {k_max:g} --seed {seed}"
         write_rows(out, rows, command=command, seed=seed, **provenance())
         _say(f"written to {out}")
 
@@ -208,7 +221,8 @@ def _print_table(rows: list[dict[str, Any]], title: str) -> None:
     for n in dict.fromkeys(row["n"] for row in rows):
         errors = [row[what] for row in rows if row["n"] == n for what in ("mean", "median", "pooled")]
         table.add_row(str(n), *(f"{error:.2e}" for error in errors))
-    Console(quiet=int(os.environ.get("RANK", 0)) > 0).print(table)
+    width = max(Console().width, 10 + 34 * len(names))  # no number is cut where there is no terminal
+    Console(width=width, quiet=int(os.environ.get("RANK", 0)) > 0).print(table)
 
 
 def main() -> None:

@@ -35,8 +35,10 @@ class Training:
     lr: of AdamW; muon_lr: of Muon, which trains the matrices unless it is 0. tasks: per step and process. n: the range that example
     counts are drawn from, evenly in log n. queries: of each task. schedule: after `warmup` steps, "cosine" to zero or "halving" six
     times. clip: the gradient norm's bound. average: the decay of an exponential average of the weights, which then are the ones
-    validated and kept; 0 for none. standardise: measure inputs in units of their spread over the family. loss: "relative_l2", or its
-    square "relative_mse", which is what we report but in training lets the few hardest functions drown the others.
+    validated and kept; 0 for none. standardise: measure inputs in units of their spread over the family. loss: "relative_l2"; its
+    square "relative_mse", which is what we report but in training lets the few hardest functions drown the others; or "log_l2", the
+    logarithm of a step's mean relative_l2, to which every n matters alike however small its error has become. noise: the share of
+    steps whose example outputs carry white noise, of 0.1 to 10 % of their root mean square.
     """
 
     steps: int
@@ -55,12 +57,13 @@ class Training:
     validation_tasks: int = 32
     standardise: bool = True
     loss: str = "relative_l2"
+    noise: float = 0.0
 
     def __post_init__(self) -> None:
         if self.schedule not in ("cosine", "halving"):
             raise TransduceError(f"schedule={self.schedule!r}; expected 'cosine' or 'halving'.")
-        if self.loss not in ("relative_l2", "relative_mse"):
-            raise TransduceError(f"loss={self.loss!r}; expected 'relative_l2' or 'relative_mse'.")
+        if self.loss not in ("relative_l2", "relative_mse", "log_l2"):
+            raise TransduceError(f"loss={self.loss!r}; expected 'relative_l2', 'relative_mse' or 'log_l2'.")
         counts = ("steps", "tasks", "queries", "validate_every", "checkpoint_every", "validation_tasks")
         if min(getattr(self, name) for name in counts) < 1 or not 1 <= self.n[0] <= self.n[1]:
             raise TransduceError(f"{', '.join(counts)} are at least 1 and n is (low, high) with 1 <= low <= high; received {self}.")
@@ -99,13 +102,23 @@ def stack(tasks: list[Task]) -> dict[str, Tensor]:
 def draw(family: OperatorFamily, training: Training, step: int, rank: int = 0) -> dict[str, Tensor]:
     """The tasks that process `rank` sees at a step."""
     low, high = training.n
-    share = torch.rand((), generator=generator_for("train", training.seed, step)).item()
+    share, noisy, level = torch.rand(3, generator=generator_for("train", training.seed, step)).tolist()
     n = min(high, int(low * ((high + 1) / low) ** share))
     numbers = range(rank * training.tasks, (rank + 1) * training.tasks)
     try:
-        return stack([family.sample_task(n, training.queries, generator_for("train", training.seed, step, i)) for i in numbers])
+        batch = stack([family.sample_task(n, training.queries, generator_for("train", training.seed, step, i)) for i in numbers])
     except TransduceError as error:
         raise TransduceError(f"at step {step}, batch seed {seed_for('train', training.seed, step)}: {error}") from None
+    if noisy < training.noise:
+        generators = [generator_for("train", training.seed, step, i, 1) for i in numbers]
+        batch["u"] = torch.stack([with_noise(u, 10 ** (2 * level - 3), g) for u, g in zip(batch["u"], generators, strict=True)])
+    return batch
+
+
+def with_noise(u: Tensor, level: float, generator: torch.Generator) -> Tensor:
+    """u with white noise of `level` times its root mean square."""
+    noise = torch.randn(u.shape, dtype=torch.float64, generator=generator).to(u)
+    return u + level * u.square().mean().sqrt() * noise
 
 
 def metatrain(
@@ -116,12 +129,14 @@ def metatrain(
     validation: OperatorFamily | None = None,
     out: str | Path | None = None,
     fabric: Any = None,
+    until: float = 0.0,
 ) -> float | None:
     """Meta-train T in place; returns its validation error, the mean relative squared error at n = 50 or the nearest trained n.
 
     validation: the family of the validation tasks, drawn with seeds that training never uses; give the family itself when it draws
     new operators. out: a folder for checkpoint, log and TensorBoard events; started again with the same folder, the run goes on
     where its last checkpoint stood, even with more `steps`. fabric: a Lightning Fabric that was set up otherwise.
+    until: stop as soon as the validation error is this small.
     """
     fabric = fabric or make_fabric()
     T.to(fabric.device).train()
@@ -141,8 +156,11 @@ def metatrain(
             measured = bool(tasks) and (run.step % training.validate_every == 0 or at_end)
             error = validate(run.averaged.best(T), tasks) if measured else error
             journal.step(run.step, loss=loss, lr=training.lr * training.factor(run.step - 1), error=error, measured=measured)
-            if folder is not None and fabric.is_global_zero and (run.step % training.checkpoint_every == 0 or at_end):
+            reached = measured and error is not None and error <= until
+            if folder is not None and fabric.is_global_zero and (run.step % training.checkpoint_every == 0 or at_end or reached):
                 run.save(folder / "checkpoint.pt")
+            if reached:
+                break
     run.averaged.copy_to(T)
     T.eval()
     return validate(T, tasks) if tasks and error is None else error
@@ -212,7 +230,10 @@ class Run:
             for group in optimiser.param_groups:
                 group["lr"] = rate * self.training.factor(self.step)
         errors = model(**batch)
-        loss = (errors.add(1e-8).sqrt() if self.training.loss == "relative_l2" else errors).mean()
+        loss = (errors if self.training.loss == "relative_mse" else errors.add(1e-12).sqrt()).mean()
+        if self.training.loss == "log_l2":
+            overall = fabric.all_reduce(loss.detach())  # the mean over all processes, inside the logarithm
+            loss = loss / overall + overall.log() - 1
         fabric.backward(loss)
         norm = nn.utils.clip_grad_norm_(self.T.parameters(), self.training.clip)
         if not torch.isfinite(norm):

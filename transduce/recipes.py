@@ -15,7 +15,6 @@ from .metatraining import Training, make_fabric, metatrain
 from .storage import StoredFamily
 from .transducer import Transducer
 from .types import OperatorFamily, TransduceError
-from .weights import ALIASES
 
 
 @dataclass(frozen=True)
@@ -34,6 +33,25 @@ class Recipe:
 RECIPES = {
     recipe.name: recipe
     for recipe in [
+        Recipe(
+            name="adr",
+            model={
+                "V": {"space": "SineModes", "modes": 99},
+                "U": {"space": "SineModes", "modes": 99},
+                "kappa": "representer",
+                "depth": 1,
+                "heads": 4,
+                "width": 96,
+                "hidden": 256,
+                "feature_layers": 5,
+                "ridges": 2,
+            },
+            training=Training(
+                steps=7_000, muon_lr=0.01, tasks=8, n=(2, 200), loss="log_l2", noise=0.15, validate_every=250, checkpoint_every=250
+            ),
+            operators=5_000,
+            examples=250,
+        ),
         Recipe(
             name="adr-softmax",
             model={
@@ -56,9 +74,8 @@ RECIPES = {
 
 def recipe(name: str) -> Recipe:
     """The recipe of this name."""
-    name = ALIASES.get(name, name)
     if name not in RECIPES:
-        raise TransduceError(f"no recipe is called {name!r}; known: {', '.join([*RECIPES, *ALIASES])}.")
+        raise TransduceError(f"no recipe is called {name!r}; known: {', '.join(RECIPES)}.")
     return RECIPES[name]
 
 
@@ -71,12 +88,14 @@ def train(
     on_the_fly: bool = False,
     start: str | None = None,
     rate: float = 1.0,
+    until: float = 0.0,
 ) -> Path:
     """Train a recipe into the folder `out`, going on where it stopped; returns the path of the weights.
 
     data: a meta-dataset of the user's own, (operator, example, *grid), instead of the recipe's family; its last twentieth of
     operators is held out for validation. on_the_fly: draw every task anew from the family, rather than from a dataset drawn once.
     start: weights to go on from, bundled or a file, whose card is then kept in the new one; rate: a factor of the learning rates.
+    until: stop as soon as the validation error is this small.
     """
     changes: dict[str, Any] = {key: value for key, value in {"steps": steps, "seed": seed}.items() if value is not None}
     training = replace(recipe.training, lr=rate * recipe.training.lr, muon_lr=rate * recipe.training.muon_lr, **changes)
@@ -100,7 +119,7 @@ def train(
     T = Transducer.from_config(recipe.model) if start is None else Transducer.from_pretrained(start)
     if start is not None:
         about["start"] = T.card
-    error = metatrain(T, family, training, validation=validation, out=out, fabric=fabric)
+    error = metatrain(T, family, training, validation=validation, out=out, fabric=fabric, until=until)
     path = out / f"{recipe.name}.safetensors"
     if fabric.is_global_zero:
         T.save_pretrained(path, recipe=asdict(replace(recipe, training=training)), validation_error=error, **about)

@@ -65,9 +65,13 @@ def rich_table(rows: Sequence[Row], title: str | None = None) -> Table:
     return table
 
 
-def by_regressor(summaries: Mapping[str, Sequence[Row]], value: str = "mean") -> list[Row]:
-    """One row for each regressor with a column for each n, from the `summarise`d rows of each."""
-    return [{"regressor": name} | {f"n = {row['n']}": row[value] for row in rows} for name, rows in summaries.items()]
+def by_regressor(rows: Sequence[Row], value: str = "mean") -> list[Row]:
+    """One row for each regressor (and condition, if they have one) with a column for each n, from `summarise`d rows."""
+    lines: dict[tuple[str, ...], Row] = {}
+    for row in rows:
+        labels: Row = {key: row[key] for key in ("condition", "regressor") if key in row}
+        lines.setdefault(tuple(labels.values()), labels)[f"n = {row['n']}"] = row[value]
+    return list(lines.values())
 
 
 def write_rows(path: Any, rows: Sequence[Row], **about: Any) -> None:
@@ -81,9 +85,7 @@ def results_table(result: Mapping[str, Any]) -> str:
     rows = result["rows"]
     if "regressor" not in rows[0]:
         return markdown_table([{key: value for key, value in row.items() if not isinstance(value, list)} for row in rows])
-    rows = [row | {"mean / median": f"{number(row['mean'])} / {number(row['median'])}"} for row in rows]
-    names = dict.fromkeys(row["regressor"] for row in rows)
-    return markdown_table(by_regressor({name: [row for row in rows if row["regressor"] == name] for name in names}, "mean / median"))
+    return markdown_table(by_regressor([row | {"both": f"{number(row['mean'])} / {number(row['median'])}"} for row in rows], "both"))
 
 
 def error_against_n(summaries: Mapping[str, Sequence[Row]], path: Any, trained_range: tuple[int, int] | None = None) -> None:
@@ -129,11 +131,13 @@ def error_against_time(curves: Mapping[str, Sequence[Row]], path: Any) -> None:
         figure.legend(loc="outside right center", fontsize=8)
 
 
-def prediction_over_truth(task: Task, predictions: Mapping[str, Array], path: Any, count: int = 4) -> None:
+def prediction_over_truth(
+    task: Task, predictions: Mapping[str, Array], path: Any, count: int = 4, bands: Mapping[str, tuple[Array, Array]] | None = None
+) -> None:
     """Draw the first `count` queries of a task, above, and predictions of their images over the truth, below, as .png and .svg.
 
-    The examples are thin lines; above each panel of images stands every prediction's relative squared error. Functions are of one
-    variable and one channel.
+    The examples are thin lines; above each panel of images stands every prediction's relative squared error. bands: the lower and
+    upper ends of some predictions' bands, shaded. Functions are of one variable and one channel.
     """
     v, u = _values(task.queries.v), _values(task.queries.u)
     with drawing(path, (2.3 * count, 4.0)) as figure:
@@ -147,6 +151,9 @@ def prediction_over_truth(task: Task, predictions: Mapping[str, Array], path: An
             for (name, u_hat), colour in zip(predictions.items(), COLOURS, strict=False):
                 _lines(below, _values(u_hat)[query : query + 1], color=colour, linewidth=1.2, linestyle=(0, (4, 1.5)), label=name)
                 errors.append((float(relative_squared_errors(_values(u_hat), u)[query]), colour))
+                if name in (bands or {}):
+                    low, high = (_values(end)[query] for end in (bands or {})[name])
+                    below.fill_between(np.linspace(0, 1, len(low)), low, high, color=colour, alpha=0.25, linewidth=0)
             _note(below, errors)
             above.set_title(f"query {query + 1}", fontsize=9)
             below.set_xlabel("x")

@@ -19,7 +19,6 @@ from .files import replacing
 from .types import TransduceError
 
 PRETRAINED = Path(__file__).parent / "pretrained"
-ALIASES = {"adr": "adr-softmax"}  # a family's name stands for the best model of it
 
 
 def checksums() -> dict[str, str]:
@@ -29,8 +28,7 @@ def checksums() -> dict[str, str]:
 
 def names() -> list[str]:
     """The names that `load` knows."""
-    bundled = [Path(file).stem for file in checksums()]
-    return sorted(bundled + [alias for alias, name in ALIASES.items() if name in bundled])
+    return sorted(Path(file).stem for file in checksums())
 
 
 def sha256(path: Path) -> str:
@@ -43,7 +41,7 @@ def load(name: str | Path) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
     if path.suffix != ".safetensors":
         if str(name) not in names():
             raise TransduceError(f"no model is called {str(name)!r}; known: {', '.join(names())}. Or give the path of a .safetensors file.")
-        path = PRETRAINED / f"{ALIASES.get(str(name), str(name))}.safetensors"
+        path = PRETRAINED / f"{name}.safetensors"
         if not path.exists() or sha256(path) != checksums()[path.name]:
             raise TransduceError(f"the bundled weights {path.name} do not match their checksum: the file is damaged. Reinstall transduce.")
     if not path.exists():

@@ -141,7 +141,7 @@ def _uniform(low: float, high: float, generator: torch.Generator) -> float:
 class AdvectionDiffusionReaction:
     """The family B of ADR operators.
 
-    length_scale: of delta and nu (initial states keep 0.2). k_max: k ~ U[0, k_max]; the paper says 0.1 in its text and 0.3
+    length_scale: of delta and nu; v_length_scale: of the initial states. k_max: k ~ U[0, k_max]; the paper says 0.1 in its text and 0.3
     in its supplement. t: the target time, or (t_min, t_max) to draw one for each operator, t ~ U[t_min, t_max]. points, steps: the
     internal grid and time steps; the defaults define the family. `redrawn` counts the solutions that blew up and were drawn again.
     """
@@ -151,6 +151,7 @@ class AdvectionDiffusionReaction:
     t: float | tuple[float, float] = 1.0
     points: int = 401
     steps: int = 16
+    v_length_scale: float = 0.2
     redrawn: int = field(default=0, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -180,7 +181,7 @@ class AdvectionDiffusionReaction:
     def sample_inputs(self, n: int, generator: torch.Generator) -> Float[Tensor, "n x"]:
         """Draw initial states on the internal grid."""
         mask = boundary_mask(torch.linspace(0, 1, self.points, dtype=torch.float64))
-        return gaussian_field(n, self.points, 0.2, generator) * mask
+        return gaussian_field(n, self.points, self.v_length_scale, generator) * mask
 
     def sample_pairs(self, operator: AdvectionDiffusionReactionOperator, n: int, generator: torch.Generator) -> ExampleSet:
         """n pairs (v, O(v)) of one operator in single precision, those that blow up drawn again."""
