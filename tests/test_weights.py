@@ -16,7 +16,7 @@ from transduce.metrics import relative_mse
 from transduce.random_fields import generator_for
 
 FROZEN = Path(__file__).parent / "frozen"
-BUNDLED = sorted(set(weights.names()) - set(weights.ALIASES))
+BUNDLED = weights.names()
 
 
 def task():
@@ -44,13 +44,10 @@ def test_the_card_says_how_it_was_made(name):
     assert (weights.PRETRAINED / f"{name}.safetensors").stat().st_size < 10e6
 
 
-def test_aliases_are_bundled():
-    assert set(weights.ALIASES.values()) <= set(BUNDLED)
-
-
-def test_a_wrong_context_is_worse():
+@pytest.mark.parametrize("name", BUNDLED)
+def test_a_wrong_context_is_worse(name):
     """The model uses its examples: those of another operator mislead it."""
-    T = Transducer.from_pretrained("adr")
+    T = Transducer.from_pretrained(name)
     right, wrong = (AdvectionDiffusionReaction().sample_task(50, 20, generator_for("validation", 98, i)) for i in (0, 1))
     error, misled = (relative_mse(T.regress(given.examples)(right.queries.v), right.queries.u) for given in (right, wrong))
     assert error < 0.1 * misled
@@ -69,10 +66,10 @@ def test_a_damaged_file_fails_its_checksum(copied):
     content[-1] ^= 1
     file.write_bytes(content)
     with pytest.raises(TransduceError, match="do not match their checksum"):
-        weights.load("adr")
+        weights.load("adr-softmax")
     file.unlink()
     with pytest.raises(TransduceError, match="do not match their checksum"):
-        weights.load("adr")
+        weights.load("adr-softmax")
 
 
 def test_bad_files_and_names(tmp_path):
