@@ -25,7 +25,7 @@ from rich.console import Console
 from threadpoolctl import threadpool_limits
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from transduce import report, weights
+from transduce import report
 from transduce.baselines import Fno, KernelRidge
 from transduce.families import AdvectionDiffusionReaction
 from transduce.files import provenance
@@ -33,11 +33,10 @@ from transduce.metatraining import Episode, stack
 from transduce.metrics import relative_mse
 from transduce.optimisers import make_optimisers
 from transduce.random_fields import gaussian_field, generator_for
-from transduce.spaces import SineModes
 from transduce.transducer import Transducer
 from transduce.types import ExampleSet, Operator, Task
 
-MODEL = "adr-softmax"
+MODELS = ("adr", "adr-softmax")
 aten = torch.ops.aten
 
 
@@ -46,7 +45,8 @@ class Sizes:
     """How much to time."""
 
     repeats: int = 31
-    n: tuple[int, ...] = (10, 50, 200, 1000, 5000)
+    n: tuple[int, ...] = (10, 50, 200, 1000, 2500, 5000)
+    updated: int = 1000
     queries: tuple[int, ...] = (10, 100, 1000, 10_000)
     conditioned: int = 1000
     sampled: int = 50
@@ -58,15 +58,7 @@ class Sizes:
         return max(1, self.repeats // 10)
 
 
-QUICK = Sizes(repeats=2, n=(10, 40), queries=(5, 50), conditioned=20, sampled=2, epochs=1)
-
-
-def model() -> Transducer:
-    """The bundled model, or one of its shape while there is none."""
-    if MODEL in weights.names():
-        return Transducer.from_pretrained(MODEL)
-    torch.manual_seed(0)
-    return Transducer(SineModes(64), SineModes(64), depth=8, heads=8, width=32, hidden=256).eval()
+QUICK = Sizes(repeats=2, n=(10, 40), updated=20, queries=(5, 50), conditioned=20, sampled=2, epochs=1)
 
 
 def medians(*works: Callable[[], Any], repeats: int) -> list[float]:
@@ -86,6 +78,7 @@ def medians(*works: Callable[[], Any], repeats: int) -> list[float]:
 class Line:
     """One line of the table. Times are in seconds; ratio: as `asked` says."""
 
+    model: str
     what: str
     ours: float
     beside: str = ""
@@ -99,6 +92,7 @@ class Line:
         times = {"ours": in_units(self.ours), "beside": self.beside, "theirs": "" if self.theirs is None else in_units(self.theirs)}
         ratio = "" if self.ratio is None else f"{self.ratio:.2f}"
         return {
+            "model": self.model,
             "what": self.what,
             **times,
             "ratio": ratio,
@@ -119,12 +113,13 @@ def power(sizes: Sequence[int], times: Sequence[float]) -> float:
     return math.log(times[-1] / times[-2]) / math.log(sizes[-1] / sizes[-2])
 
 
-class MatrixProducts(TorchDispatchMode):
-    """Records the factors of every matrix product, attention being two for each head."""
+class Algebra(TorchDispatchMode):
+    """Records every matrix product, attention being two for each head, and every factorisation."""
 
     def __init__(self) -> None:
         super().__init__()
         self.factors: list[tuple[torch.Tensor, torch.Tensor]] = []
+        self.factorisations: list[Callable[[], Any]] = []
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if func in (aten.mm.default, aten.bmm.default):
@@ -134,39 +129,41 @@ class MatrixProducts(TorchDispatchMode):
         elif func is aten._scaled_dot_product_flash_attention_for_cpu.default:
             query, key, value = (x.flatten(0, 1).contiguous() for x in args[:3])
             self.factors += [(query, key.mT), (torch.rand(*query.shape[:2], key.shape[1]), value)]
+        elif func in (aten.linalg_cholesky_ex.default, aten.linalg_solve_triangular.default):
+            self.factorisations.append(partial(func, *args, **(kwargs or {})))
         return func(*args, **(kwargs or {}))
 
 
-def products_of(work: Callable[[], Any]) -> Callable[[], None]:
-    """The matrix products that `work` makes, and nothing else."""
-    with MatrixProducts() as recorded:
+def algebra_of(work: Callable[[], Any]) -> Callable[[], None]:
+    """The matrix products and factorisations that `work` makes, and nothing else."""
+    with Algebra() as recorded:
         work()
     factors = [(a.detach(), b.detach()) for a, b in recorded.factors]
     products = [partial(torch.mm if a.ndim == 2 else torch.bmm, a, b, out=a @ b) for a, b in factors]
 
     def run() -> None:
-        for product in products:
-            product()
+        for part in (*products, *recorded.factorisations):
+            part()
 
     return run
 
 
-def whole_regression(T: Transducer, task: Task, sizes: Sizes) -> list[Line]:
-    """n = 50 and 50 queries, beside its own matrix products; and a query once conditioned."""
+def whole_regression(name: str, T: Transducer, task: Task, sizes: Sizes) -> list[Line]:
+    """n = 50 and 50 queries, beside its own matrix products and factorisations; and a query once conditioned."""
     examples, v = task.examples[:50], task.queries.v[:50]
 
     def regress() -> Any:
         return T.regress(examples)(v)
 
     O = T.regress(examples)
-    whole, products, conditioned = medians(regress, products_of(regress), lambda: O(v), repeats=sizes.repeats)
+    whole, products, conditioned = medians(regress, algebra_of(regress), lambda: O(v), repeats=sizes.repeats)
     return [
-        Line("regression, n = 50, 50 queries", whole, "its matrix products alone", products, whole / products, "<= 3"),
-        Line("each query, once conditioned on n = 50", conditioned / 50),
+        Line(name, "regression, n = 50, 50 queries", whole, "its products and factorisations", products, whole / products, "<= 3"),
+        Line(name, "each query, once conditioned on n = 50", conditioned / 50),
     ]
 
 
-def conditioning_once(T: Transducer, task: Task, sizes: Sizes) -> list[Line]:
+def conditioning_once(name: str, T: Transducer, task: Task, sizes: Sizes) -> list[Line]:
     """1,000 queries to one conditioned operator, beside as many regressions of one query each."""
     examples, count = task.examples[:100], sizes.conditioned
     v = task.queries.v[:1].repeat(count, 1)
@@ -178,47 +175,58 @@ def conditioning_once(T: Transducer, task: Task, sizes: Sizes) -> list[Line]:
 
     ours, sampled = medians(lambda: O(v), one_by_one, repeats=sizes.few)
     theirs = sampled * count / sizes.sampled
+    what = f"{count} queries, once conditioned on n = 100"
+    return [Line(name, what, ours, f"{count} regressions of one query each", theirs, theirs / ours, ">= 10")]
+
+
+def updating(name: str, T: Transducer, family: AdvectionDiffusionReaction, sizes: Sizes) -> list[Line]:
+    """One example more or less, beside regressing anew."""
+    n = sizes.updated
+    pairs = family.sample_task(n + 1, 1, generator_for("test", 1)).examples
+    O, last = T.regress(pairs[:n]), pairs[n:]
+    works = (lambda: O.add(last.v, last.u), lambda: O.drop(n // 2), lambda: T.regress(pairs))
+    added, dropped, anew = medians(*works, repeats=sizes.few)
     return [
-        Line(
-            f"{count} queries, once conditioned on n = 100", ours, f"{count} regressions of one query each", theirs, theirs / ours, ">= 10"
-        )
+        Line(name, f"one example more, n = {n}", added, "a regression", anew, anew / added, "> 1"),
+        Line(name, f"one example less, n = {n}", dropped, "a regression", anew, anew / dropped, "> 1"),
     ]
 
 
-def against_n(sizes: Sizes) -> list[Line]:
+def against_n(name: str, sizes: Sizes) -> list[Line]:
     """Regressions of 50 queries from n examples, each in a process of its own, with the whole process's peak memory."""
     lines, times = [], []
+    asked = "<= 3, <= 1 beyond 1024" if name == "adr" else "<= 2, < 2048 MiB"
     for i, n in enumerate(sizes.n):
         with multiprocessing.get_context("spawn").Pool(1) as pool:
-            seconds, peak = pool.apply(_regress_alone, (n, sizes.few))
+            seconds, peak = pool.apply(_regress_alone, (name, n, sizes.few))
         times.append(seconds)
-        compared = (f"power of n since {sizes.n[i - 1]}", None, power(sizes.n[: i + 1], times), "<= 2, < 2048 MiB") if i else ()
-        lines.append(Line(f"regression, n = {n}, 50 queries", seconds, *compared, peak_mib=peak / 2**20))
+        compared = (f"power of n since {sizes.n[i - 1]}", None, power(sizes.n[: i + 1], times), asked) if i else ()
+        lines.append(Line(name, f"regression, n = {n}, 50 queries", seconds, *compared, peak_mib=peak / 2**20))
     return lines
 
 
-def _regress_alone(n: int, repeats: int) -> tuple[float, int]:
+def _regress_alone(name: str, n: int, repeats: int) -> tuple[float, int]:
     """Seconds of a regression in a fresh process, and the most bytes that the process has held, libraries included."""
     torch.set_num_threads(1)
-    T, v = model(), gaussian_field(n + 50, 101, 0.2, generator_for("test", 0)).float()
+    T, v = Transducer.from_pretrained(name), gaussian_field(n + 50, 101, 0.2, generator_for("test", 0)).float()
     (seconds,) = medians(lambda: T.regress(ExampleSet(v[:n], v[:n]))(v[n:]), repeats=repeats)
     return seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
-def against_queries(T: Transducer, task: Task, sizes: Sizes) -> list[Line]:
+def against_queries(name: str, T: Transducer, task: Task, sizes: Sizes) -> list[Line]:
     """m queries to one conditioned operator."""
     O = T.regress(task.examples[:50])
     times = medians(*(partial(O, task.queries.v[:1].repeat(m, 1)) for m in sizes.queries), repeats=sizes.few)
     lines = []
     for i, (m, seconds) in enumerate(zip(sizes.queries, times, strict=True)):
         compared = (f"power of m since {sizes.queries[i - 1]}", None, power(sizes.queries[: i + 1], times[: i + 1]), "<= 1") if i else ()
-        lines.append(Line(f"{m} queries, once conditioned on n = 50", seconds, *compared))
+        lines.append(Line(name, f"{m} queries, once conditioned on n = 50", seconds, *compared))
     return lines
 
 
-def training(family: AdvectionDiffusionReaction, sizes: Sizes) -> list[Line]:
+def training(name: str, family: AdvectionDiffusionReaction, sizes: Sizes) -> list[Line]:
     """A meta-training step on 8 tasks of n = 50 and 16 queries: forward, backward, Muon and AdamW at rates too small to matter."""
-    T = model().train()
+    T = Transducer.from_pretrained(name).train()
     episode, optimisers = Episode(T), make_optimisers(T, 1e-12, 1e-12)
     batch = stack([family.sample_task(50, 16, generator_for("train", i)) for i in range(8)])
 
@@ -229,10 +237,10 @@ def training(family: AdvectionDiffusionReaction, sizes: Sizes) -> list[Line]:
             optimiser.step()
 
     (seconds,) = medians(step, repeats=sizes.repeats)
-    return [Line(f"training step of 8 tasks, n = 50: {8 / seconds:.0f} tasks/s", seconds)]
+    return [Line(name, f"training step of 8 tasks, n = 50: {8 / seconds:.0f} tasks/s", seconds)]
 
 
-def against_rivals(T: Transducer, task: Task, sizes: Sizes) -> list[Line]:
+def against_rivals(name: str, T: Transducer, task: Task, sizes: Sizes) -> list[Line]:
     """The same task for kernel ridge, and for an FNO fitted until it is as good as ours, or for `epochs`."""
     examples, queries = task.examples[:50], task.queries
     ours = error_of(T.regress(examples), queries)
@@ -242,8 +250,8 @@ def against_rivals(T: Transducer, task: Task, sizes: Sizes) -> list[Line]:
     seconds, ridge = medians(*(partial(lambda R: R.regress(examples)(queries.v), R) for R in regressors), repeats=sizes.repeats)
     what = f"regression, n = 50, {len(queries)} queries, error {report.number(ours)}"
     return [
-        Line(what, seconds, f"kernel ridge, error {report.number(ridge_error)}", ridge, ridge / seconds),
-        Line(what, seconds, f"FNO, {epochs} epochs, error {report.number(fno)}", fitted, fitted / seconds),
+        Line(name, what, seconds, f"kernel ridge, error {report.number(ridge_error)}", ridge, ridge / seconds, "> 1"),
+        Line(name, what, seconds, f"FNO, {epochs} epochs, error {report.number(fno)}", fitted, fitted / seconds),
     ]
 
 
@@ -274,21 +282,23 @@ def main(
     """Time everything, print the table, write the rows."""
     sizes = QUICK if quick else Sizes()
     torch.set_num_threads(1)
+    lines = [line for name in MODELS for line in against_n(name, sizes)]  # first: the children's peak starts from this process
     with threadpool_limits(1):
-        T, family = model(), AdvectionDiffusionReaction()
+        family = AdvectionDiffusionReaction()
         task = family.sample_task(100, 50, generator_for("test", 0))
-        lines = [
-            *against_n(sizes),  # first, while this process is small: its children's peak starts from it
-            *whole_regression(T, task, sizes),
-            *conditioning_once(T, task, sizes),
-            *against_queries(T, task, sizes),
-            *training(family, sizes),
-            *against_rivals(T, task, sizes),
-        ]
-    name = T.card.get("recipe", {}).get("name", "untrained")
-    table = report.rich_table([line.shown() for line in lines], f"one thread, model: {name}")
+        for name in MODELS:
+            T = Transducer.from_pretrained(name)
+            lines += [
+                *whole_regression(name, T, task, sizes),
+                *conditioning_once(name, T, task, sizes),
+                *against_queries(name, T, task, sizes),
+                *training(name, family, sizes),
+            ]
+        T = Transducer.from_pretrained(MODELS[0])
+        lines += updating(MODELS[0], T, family, sizes) + against_rivals(MODELS[0], T, task, sizes)
+    table = report.rich_table([line.shown() for line in lines], "one thread")
     Console(width=max(150, Console().width)).print(table)
-    about = {"command": " ".join(["python -m benchmarks.speed", *sys.argv[1:]]), "model": name, "seed": 0, **provenance()}
+    about = {"command": " ".join(["python -m benchmarks.speed", *sys.argv[1:]]), "seed": 0, **provenance()}
     report.write_rows(out / "speed.json", [asdict(line) for line in lines], **about)
 
 

@@ -40,7 +40,10 @@ def main(folder):
     predictions = {name: regressor.regress(task.examples)(task.queries.v) for name, regressor in regressors.items()}
     for name, regressor in regressors.items():
         print(f"{name:22}{relative_mse(predictions[name], task.queries.u):14.1e}{milliseconds(regressor, task):18.1f}")
-    prediction_over_truth(task, predictions, folder / "prediction")
+    _, low, high = T.regress(task.examples).predict(task.queries.v, band=0.9)
+    inside = ((task.queries.u >= low) & (task.queries.u <= high)).float().mean()
+    print(f"\nThe Transducer's 90 % band holds {inside:.1%} of the values; its mean width is {(high - low).mean():.1e}.")
+    prediction_over_truth(task, predictions, folder / "prediction", bands={"Transducer": (low, high)})
 
     print(f"\nMean relative MSE over {OPERATORS} unseen operators:\n")
     print(f"{'examples':22}" + "".join(f"{n:>10}" for n in SIZES))

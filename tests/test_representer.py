@@ -21,6 +21,7 @@ with_and_without_universal = pytest.mark.parametrize("universal", [True, False],
 def make(monkeypatch):
     """Kernels from 4 to 3 coefficients whose ridges are no smaller than 1e-4, so that formulas hold to many digits."""
     monkeypatch.setattr(representer, "PLAIN", GENTLE)
+    monkeypatch.setattr(representer, "FEW", 2.0)  # update, however many examples change
 
     def build(n=12, queries=5, **options):
         torch.manual_seed(5)
@@ -29,12 +30,9 @@ def make(monkeypatch):
         v, u, v_query = (torch.randn(1, *shape, dtype=torch.float64) for shape in ((n, 4), (n, 3), (queries, 4)))
         with torch.no_grad():  # a mean square of 4: a few examples more or less do not change the scale
             size = kappa.features(v).unflatten(-1, (kappa.heads, -1)).square().sum(-1).mean((0, 1)).sqrt()
-            for part in (
-                kappa.features.linear.weight,
-                kappa.features.linear.bias,
-                *([kappa.features.out.weight] if kappa.features.out else []),
-            ):
-                part.unflatten(0, (kappa.heads, -1)).mul_(2 / size.view(-1, *[1] * part.ndim))
+            for name, last in kappa.features.named_parameters():
+                if not name.startswith("layers"):
+                    last.unflatten(0, (kappa.heads, -1)).mul_(2 / size.view(-1, *[1] * last.ndim))
         return kappa, v, u, v_query
 
     return build
@@ -261,13 +259,24 @@ def test_an_update_is_conditioning_anew(universal, monkeypatch, make):
 
 
 @torch.no_grad()
-def test_a_hundred_updates_do_not_drift(make):
+def test_many_changes_are_factorised_anew(monkeypatch, make):
+    kappa, v, u, _ = make(n=34)
+    monkeypatch.setattr(representer, "FEW", 1 / 16)
+    before = kappa.condition(v[:, :32], u[:, :32])
+    monkeypatch.setattr(representer, "extended", None)  # no update
+    kappa.condition(v[:, 2:], u[:, 2:], known=Known(before, list(range(2, 32))))
+    with pytest.raises(TypeError):
+        kappa.condition(v[:, 1:33], u[:, 1:33], known=Known(before, list(range(1, 32))))
+
+
+@torch.no_grad()
+def test_a_hundred_updates_do_not_drift(monkeypatch, make):
     """A window that slides over examples, one gone and one come each time."""
-    kappa, v, u, v_query = make(n=110)
-    updated = kappa.condition(v[:, :10], u[:, :10])
+    kappa, v, u, v_query = make(n=120)
+    updated, anew = (kappa.condition(v[:, rows], u[:, rows]) for rows in (slice(20), slice(100, 120)))
+    monkeypatch.setattr(representer, "Solve", None)  # nothing is solved again
     for i in range(1, 101):
-        updated = kappa.condition(v[:, i : i + 10], u[:, i : i + 10], known=Known(updated, list(range(1, 10))))
-    anew = kappa.condition(v[:, 100:], u[:, 100:])
+        updated = kappa.condition(v[:, i : i + 20], u[:, i : i + 20], known=Known(updated, list(range(1, 20))))
     for one, other in zip(everything(kappa, updated, v_query), everything(kappa, anew, v_query), strict=True):
         torch.testing.assert_close(one, other, rtol=1e-8, atol=1e-8)
 

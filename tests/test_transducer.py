@@ -150,12 +150,14 @@ def test_adding_and_dropping_is_regressing_anew(options, pairs):
         assert len(changed.examples) == len(rows)
         torch.testing.assert_close(changed(v_query), T.regress(ExampleSet(v[rows], u[rows]))(v_query), rtol=0, atol=1e-6)
 
+    check(O.add(v[7:8], u[7:8]), list(range(8)))
     check(O.add(v[7:], u[7:]), list(range(9)))
     check(O.add(v[7:].numpy(), u[7:].numpy()), list(range(9)))
     check(O.drop(2), [0, 1, 3, 4, 5, 6])
     check(O.drop(-1), [0, 1, 2, 3, 4, 5])
     check(O.drop([0, -2, 3, 0]), [1, 2, 4, 6])
     check(O.drop(range(6)), [6])
+    check(O.drop([True, False, False, True, False, False, False]), [1, 2, 4, 5, 6])
     check(O.drop([1, 4]).add(v[8:], u[8:]).drop(0), [2, 3, 5, 6, 8])
     check(O.add(v[7:], u[7:]).drop([7, 8]), list(range(7)))
     assert len(O.examples) == 7

@@ -5,7 +5,8 @@ import torch
 from conftest import small_transducer
 
 from transduce import ExampleSet, TransduceError
-from transduce.spaces import SineModes
+from transduce.spaces import FourierModes, SineModes
+from transduce.transducer import Transducer
 from transduce.uncertainty import conformal_half_widths, interval_score, quantile
 
 
@@ -52,6 +53,7 @@ def test_quantile():
     values = torch.arange(1.0, 11.0)
     assert [float(quantile(values, share)) for share in (0.1, 0.5, 0.9, 1.0)] == [1, 5, 9, 10]
     assert quantile(values[:1], 0.9) == 1
+    assert quantile(values, 0.94) == 10
 
 
 def test_bands_hold_on_an_operator(pairs):
@@ -73,8 +75,17 @@ def test_bands_hold_on_an_operator(pairs):
 
 def test_one_example_has_a_band(pairs):
     mean, low, high = small_transducer(kappa="representer").regress(ExampleSet(pairs[0][:1], pairs[1][:1])).predict(pairs[2])
-    assert torch.isfinite(high - low).all()
+    assert (high - low).max() < 100 * pairs[1].abs().max()
     assert (low <= mean).all()
+
+
+def test_each_channel_has_its_own_width(pairs):
+    torch.manual_seed(0)
+    T = Transducer(SineModes(12), FourierModes(3, channels=2), kappa="representer", heads=1, width=4, hidden=8).double().eval()
+    u = torch.randn(9, 2, 16, dtype=torch.float64) * torch.tensor([1.0, 100.0])[:, None]
+    _, low, high = T.regress(ExampleSet(pairs[0], u)).predict(pairs[2])
+    width = (high - low).mean((0, 2))
+    assert 20 < width[1] / width[0] < 500
 
 
 def test_bad_bands(pairs):
@@ -82,5 +93,7 @@ def test_bad_bands(pairs):
     for band in (0.0, 1.0, 90.0, -0.1):
         with pytest.raises(TransduceError, match="expected a share of the values between 0 and 1"):
             O.predict(pairs[2], band=band)
+    with pytest.raises(TransduceError, match="G=False"):
+        small_transducer(kappa="representer", G=True).regress(ExampleSet(*pairs[:2])).predict(pairs[2])
     with pytest.raises(TransduceError, match="representer kernel"):
         small_transducer().regress(ExampleSet(*pairs[:2])).predict(pairs[2])

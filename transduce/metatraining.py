@@ -64,6 +64,8 @@ class Training:
             raise TransduceError(f"schedule={self.schedule!r}; expected 'cosine' or 'halving'.")
         if self.loss not in ("relative_l2", "relative_mse", "log_l2"):
             raise TransduceError(f"loss={self.loss!r}; expected 'relative_l2', 'relative_mse' or 'log_l2'.")
+        if not 0 <= self.noise <= 1:
+            raise TransduceError(f"noise={self.noise}; expected a share of the steps, from 0 to 1.")
         counts = ("steps", "tasks", "queries", "validate_every", "checkpoint_every", "validation_tasks")
         if min(getattr(self, name) for name in counts) < 1 or not 1 <= self.n[0] <= self.n[1]:
             raise TransduceError(f"{', '.join(counts)} are at least 1 and n is (low, high) with 1 <= low <= high; received {self}.")
@@ -156,7 +158,7 @@ def metatrain(
             measured = bool(tasks) and (run.step % training.validate_every == 0 or at_end)
             error = validate(run.averaged.best(T), tasks) if measured else error
             journal.step(run.step, loss=loss, lr=training.lr * training.factor(run.step - 1), error=error, measured=measured)
-            reached = measured and error is not None and error <= until
+            reached = fabric.broadcast(measured and error is not None and error <= until)
             if folder is not None and fabric.is_global_zero and (run.step % training.checkpoint_every == 0 or at_end or reached):
                 run.save(folder / "checkpoint.pt")
             if reached:
@@ -230,8 +232,9 @@ class Run:
             for group in optimiser.param_groups:
                 group["lr"] = rate * self.training.factor(self.step)
         errors = model(**batch)
-        loss = (errors if self.training.loss == "relative_mse" else errors.add(1e-12).sqrt()).mean()
-        if self.training.loss == "log_l2":
+        logarithmic = self.training.loss == "log_l2"
+        loss = (errors if self.training.loss == "relative_mse" else errors.add(1e-12 if logarithmic else 1e-8).sqrt()).mean()
+        if logarithmic:
             overall = fabric.all_reduce(loss.detach())  # the mean over all processes, inside the logarithm
             loss = loss / overall + overall.log() - 1
         fabric.backward(loss)

@@ -211,7 +211,7 @@ class Transducer(nn.Module):
 
 
 class ConditionedOperator:
-    """What `regress` returns: each layer's keys and values, and the operator they make.
+    """What `regress` returns: what each layer keeps of the examples, and the operator that makes.
 
     Calls are differentiable in the query and in the examples when these require gradients.
     """
@@ -234,7 +234,7 @@ class ConditionedOperator:
             return self._answer(self._stream(v, x)[-1], v, at)
 
     def predict(self, v: Any, band: float = 0.9, at: Any = None, x: Any = None) -> tuple[Any, Any, Any]:
-        """The images of v, and the lower and the upper end of the band that holds this share of their values: see `uncertainty`.
+        """The images of v, and the lower and the upper end of a band meant to hold this share of their values: see `uncertainty`.
 
         >>> mean, low, high = O.predict(v, band=0.9)
         """
@@ -243,14 +243,19 @@ class ConditionedOperator:
         with torch.no_grad():
             coefficients = self._coefficients(v, x)
             deviations = torch.cat([self.T.deviations(self._kept, part) for part in coefficients.split(CHUNK, 1)], 1)[0]
-            left = self._kept[-1].residual[0]
+            if self.T.config["G"]:  # residuals would be of G(u)
+                raise TransduceError("a model whose G transforms outputs has no bands; expected one with G=False, such as 'adr'.")
+            sources, channels = self._kept[-1], self.T.U.channels
+            left = sources.residual[0]
             residuals, answers, mean = (self._decode(c, at) for c in (left, self._u - left, self._queried(coefficients)[-1][0]))
-            half = conformal_half_widths(residuals, answers, self._kept[-1].deviation[0], mean, deviations, band)
-            half = half.to(mean).reshape(-1, *[1] * (mean.ndim - 1))
+            parts = zip(*(f.reshape(len(f), channels, -1).unbind(1) for f in (residuals, answers, mean)), strict=True)
+            halves = [conformal_half_widths(r, a, sources.deviation[0], m, deviations, band).to(mean) for r, a, m in parts]
+            lead = 1 + (channels > 1)
+            half = torch.stack(halves, 1).reshape(*mean.shape[:lead], *[1] * (mean.ndim - lead))
             return self._like(mean, v, at), self._like(mean - half, v, at), self._like(mean + half, v, at)
 
     def add(self, v: Any, u: Any) -> ConditionedOperator:
-        """The operator regressed from these pairs too. Under the representer kernel cheaper than to regress anew.
+        """The operator regressed from these pairs too. Under the representer kernel a few pairs cost less than to regress anew.
 
         >>> O = O.add(v_new, u_new)      # of shape (k, *grid)
         """
@@ -264,13 +269,13 @@ class ConditionedOperator:
         joined = {name: torch.cat([to_tensor(getattr(part, name), name) for part in (self.examples, more)]) for name in ("v", "u")}
         return ConditionedOperator(self.T, ExampleSet(**joined, x=self.examples.x), self._known(range(len(self.examples))))
 
-    def drop(self, which: int | Sequence[int]) -> ConditionedOperator:
-        """The operator regressed without an example, or without several. Under the representer kernel cheaper than to regress anew."""
+    def drop(self, which: Any) -> ConditionedOperator:
+        """The operator regressed without an example, or without several: numbers or a mask. As with `add`, a few are cheap."""
         n = len(self.examples)
-        gone = [int(i) for i in np.atleast_1d(np.asarray(which))]
-        if any(not -n <= i < n for i in gone):
-            raise TransduceError(f"there is no example {which} among {n}; expected numbers from 0 to {n - 1}.")
-        rows = [i for i in range(n) if i not in {i % n for i in gone}]
+        try:
+            rows = np.delete(np.arange(n), which).tolist()
+        except (IndexError, ValueError):
+            raise TransduceError(f"there is no example {which} among {n}; expected numbers from 0 to {n - 1}.") from None
         if not rows:
             raise TransduceError(f"dropping {which} leaves none of {n} examples; expected at least one to stay.")
         return ConditionedOperator(self.T, self.examples[rows], self._known(rows))

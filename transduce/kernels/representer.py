@@ -39,6 +39,7 @@ PLAIN = (
     (0.004, 1e-12, 1e-4),
     (0.015, 1e-12, 1e-4),
 )
+FEW = 1 / 16  # of the examples may change for an update, n^2 each, to be cheaper than a new factor, n^3
 PACE = 10.0  # logarithms are learned in units of this, for AdamW moves every parameter by its rate
 FLOOR = 1e-12  # of leave-one-out errors relative to u: below it there is nothing to choose
 
@@ -105,6 +106,10 @@ class Representer(Kappa):
         universal: bool = True,
     ):
         super().__init__()
+        if min(heads, width, ridges) < 1 or feature_layers < 0:
+            raise TransduceError(
+                f"heads={heads}, width={width}, ridges={ridges}, feature_layers={feature_layers}; expected at least one of the first three."
+            )
         self.heads, self.ridges, self.universal = heads, ridges, universal
         self.head: Tensor  # of each candidate, as is
         self.kind: Tensor  # its universal kernel
@@ -140,7 +145,7 @@ class Representer(Kappa):
         scale = self._scale(phi, count)
         phi, exact, root = phi / scale.sqrt(), v.shape[1] <= EXACT, None
         if exact:
-            solved = self._solve(phi, points, target, there, self._reusable(known, scale, mask))
+            solved = self._solve(phi, points, target, there, self._reusable(known, scale, mask, v.shape[1]))
         else:
             if mask is not None:
                 raise TransduceError(f"more than {EXACT} examples and a mask; expected one or the other. Condition on one task at a time.")
@@ -173,7 +178,7 @@ class Representer(Kappa):
     def deviations(self, sources: Solution, v: Float[Tensor, "b m d_v"]) -> Float[Tensor, "b m"]:
         """The standard deviation of each query under the Gaussian processes that the kernels and their ridges are."""
         phi, points = self._features(v) / sources.scale.sqrt(), self._points(v)
-        prior = (1 - self._share_of_radial) * phi.square().sum(-1)[:, self.head] + self._share_of_radial
+        prior = self._prior(phi)
         if sources.exact:
             variances = prior + self._ridge - (self._across(sources, phi, points) @ sources.W.mT).square().sum(-1)
         else:
@@ -211,19 +216,25 @@ class Representer(Kappa):
         W = inverse_factor(gram + ridge[..., None] * identity_like(gram))
         theta = W.mT @ (W @ (psi.mT @ u))
         left = (1 - (psi @ W.mT).square().sum(-1)).clamp(min=SMALLEST_RIDGE)
-        return Solved((u - psi @ theta) / left[..., None], ridge / left, theta, W)
+        unspanned = (self._prior(phi) - psi.square().sum(-1)).clamp(min=0)
+        return Solved((u - psi @ theta) / left[..., None], unspanned + ridge / left, theta, W)
+
+    def _prior(self, phi: Tensor) -> Float[Tensor, "b j n"]:
+        """k_j(v, v)."""
+        return (1 - self._share_of_radial) * phi.square().sum(-1)[:, self.head] + self._share_of_radial
 
     def _summed(self, mixed: Tensor, phi: Tensor, root: Tensor | None, exact: bool) -> tuple[Tensor, Tensor | None]:
         """The candidates' coefficients as one set for each head's features and one for each universal kernel."""
-        c = self._share_of_radial[..., None]
-        of_phi = mixed * (1 - c) if exact else mixed[..., : phi.shape[-1], :] * (1 - c).sqrt()
-        linear = of_phi.new_zeros(len(phi), self.heads, *of_phi.shape[2:]).index_add(1, self.head, of_phi)
-        linear = phi.mT @ linear if exact else linear
-        if not self.universal:
+        if exact:
+            parts = (self._combination().mT @ mixed.flatten(2)).unflatten(2, mixed.shape[2:])
+            linear, radial = parts.split([self.heads, parts.shape[1] - self.heads], 1)
+            return phi.mT @ linear, radial if self.universal else None
+        of_phi, of_radial = mixed.split([phi.shape[-1], mixed.shape[-2] - phi.shape[-1]], 2)
+        root_of = self._combination(0.5).mT
+        linear = (root_of[: self.heads] @ of_phi.flatten(2)).unflatten(2, of_phi.shape[2:])
+        if root is None:
             return linear, None
-        of_radial = mixed * c if exact else mixed[..., phi.shape[-1] :, :] * c.sqrt()
-        radial = of_radial.new_zeros(len(phi), self.ridges + len(PLAIN), *of_radial.shape[2:]).index_add(1, self.kind, of_radial)
-        return linear, radial if root is None else root.mT @ radial
+        return linear, root.mT @ (root_of[self.heads :] @ of_radial.flatten(2)).unflatten(2, of_radial.shape[2:])
 
     def _design(self, phi: Tensor, points: Tensor, centres: Tensor, root: Tensor | None) -> Float[Tensor, "b j n r"]:
         """psi_j, of which k_j is the inner product."""
@@ -253,11 +264,13 @@ class Representer(Kappa):
         return share / share.sum(1, keepdim=True)
 
     @staticmethod
-    def _reusable(known: Known | None, scale: Tensor, mask: Tensor | None) -> Known | None:
-        """Whether a factor still holds: it was exact, of all examples, the kernels are unchanged, and nobody asks for gradients."""
+    def _reusable(known: Known | None, scale: Tensor, mask: Tensor | None, n: int) -> Known | None:
+        """Whether a factor helps: it was exact, of nearly the same examples and kernels, and nobody asks for gradients."""
         if known is None or torch.is_grad_enabled() or not known.sources.exact or mask is not None or known.sources.mask is not None:
             return None
-        return known if torch.equal(known.sources.scale, scale) else None
+        old, kept = known.sources.residual.shape[1], len(known.rows)
+        few = (old - kept) + (n - kept) <= max(1, FEW * old)
+        return known if few and torch.equal(known.sources.scale, scale) else None
 
     def _features(self, v: Tensor) -> Float[Tensor, "b h n p"]:
         return rearrange(self.features(v), "b n (h p) -> b h n p", h=self.heads).double()
@@ -270,8 +283,10 @@ class Representer(Kappa):
 
     def _kernels(self, phi: Tensor, points: Tensor, others: Tensor, other_points: Tensor) -> Float[Tensor, "b j n l"]:
         """k_j between functions and others, the features of both being scaled."""
-        K, c = (phi @ others.mT)[:, self.head], self._share_of_radial[..., None]
-        return K * (1 - c) + c * self._radial(points, other_points)[:, self.kind] if self.universal else K
+        parts = phi @ others.mT
+        if self.universal:
+            parts = torch.cat([parts, self._radial(points, other_points)], 1)
+        return (self._combination() @ parts.flatten(2)).unflatten(2, parts.shape[2:])
 
     def _across(self, sources: Solution, phi: Tensor, points: Tensor) -> Float[Tensor, "b j m n"]:
         """k_j between queries and examples, none where there is no example."""
@@ -304,3 +319,9 @@ class Representer(Kappa):
             return torch.zeros(len(self.head), 1, dtype=torch.float64, device=self.head.device)
         learned = (PACE * self.log_odds.double()).sigmoid().flatten()
         return torch.cat([learned, 1 - learned.new_tensor([share for _, _, share in PLAIN])])[:, None]
+
+    def _combination(self, power: float = 1.0) -> Float[Tensor, "j g"]:
+        """What each candidate's kernel is made of: 1 - c of its head's features, and c of its universal kernel; or powers of these."""
+        c = self._share_of_radial
+        of_phi = (1 - c) ** power * nn.functional.one_hot(self.head, self.heads)
+        return torch.cat([of_phi, c**power * nn.functional.one_hot(self.kind)], 1) if self.universal else of_phi
