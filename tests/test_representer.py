@@ -259,6 +259,15 @@ def test_an_update_is_conditioning_anew(universal, monkeypatch, make):
 
 
 @torch.no_grad()
+def test_an_update_after_training_went_on_is_made_anew(make):
+    kappa, v, u, v_query = make()
+    before = kappa.condition(v, u)
+    kappa.features.linear.weight.add_(0.3)
+    updated = kappa.condition(v[:, 1:], u[:, 1:], known=Known(before, list(range(1, 12))))
+    torch.testing.assert_close(kappa(updated, v_query), kappa(kappa.condition(v[:, 1:], u[:, 1:]), v_query))
+
+
+@torch.no_grad()
 def test_many_changes_are_factorised_anew(monkeypatch, make):
     kappa, v, u, _ = make(n=34)
     monkeypatch.setattr(representer, "FEW", 1 / 16)

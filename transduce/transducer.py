@@ -307,7 +307,8 @@ class ConditionedOperator:
         """Coefficients in the model's precision, and the shape of the grid."""
         f = to_tensor(f, name)
         grid = space.check(f, x, name)
-        return space.encode(to_tensor(f.to(self.T.spread), name), x), grid
+        cast = f.to(self.T.spread)
+        return space.encode(f if cast is f else to_tensor(cast, name), x), grid
 
     def _answer(self, u: Tensor, v: Any, at: Any) -> Any:
         """The stream of the queries v as functions, of the kind that v is."""

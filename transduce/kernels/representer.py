@@ -19,6 +19,7 @@ The examples carry the mixed r_i to the next layer, which thus regresses what th
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import ClassVar, NamedTuple
 
 import torch
@@ -42,6 +43,13 @@ PLAIN = (
 FEW = 1 / 16  # of the examples may change for an update, n^2 each, to be cheaper than a new factor, n^3
 PACE = 10.0  # logarithms are learned in units of this, for AdamW moves every parameter by its rate
 FLOOR = 1e-12  # of leave-one-out errors relative to u: below it there is nothing to choose
+
+
+@lru_cache(maxsize=8)
+def _rows(table: tuple[tuple[float, ...], ...], device: torch.device) -> Float[Tensor, "k p"]:
+    """PLAIN as a tensor, a row for each quantity; in double precision whatever the model's."""
+    with torch.inference_mode(False):  # a tensor that is kept must serve gradients later
+        return torch.tensor(table, dtype=torch.float64, device=device).T
 
 
 class Features(nn.Module):
@@ -76,6 +84,7 @@ class Solution(NamedTuple):
     deviation: Float[Tensor, "b n"]
     mask: Bool[Tensor, "b n"] | None
     exact: bool  # whether the n x n systems were solved, not those of the features
+    versions: list[int]  # of the parameters, which must not have changed for an update
 
 
 class Solved(NamedTuple):
@@ -111,8 +120,10 @@ class Representer(Kappa):
                 f"heads={heads}, width={width}, ridges={ridges}, feature_layers={feature_layers}; expected at least one of the first three."
             )
         self.heads, self.ridges, self.universal = heads, ridges, universal
-        self.head: Tensor  # of each candidate, as is
-        self.kind: Tensor  # its universal kernel
+        self.head: Tensor  # of each candidate
+        self.kind: Tensor  # the universal kernel of each
+        self.of_head: Tensor  # the same as matrices of zeros and ones
+        self.of_kind: Tensor
         self.features = Features(d_v, hidden, feature_layers, heads * width)
         place = torch.linspace(0, 1, ridges) if ridges > 1 else torch.tensor([0.5])  # from noisy examples to exact ones
         self.log_ridge = nn.Parameter((-4.0 - 12.0 * place).div(PACE).repeat(heads, 1))
@@ -122,8 +133,12 @@ class Representer(Kappa):
             self.metric = nn.Parameter(torch.full((d_v,), d_v**-0.5))
             self.plain = nn.Parameter(torch.full((d_v,), d_v**-0.5), requires_grad=False)
         plain = len(PLAIN) if universal else 0
-        self.register_buffer("head", torch.tensor([h for h in range(heads) for _ in range(ridges)] + [0] * plain), persistent=False)
-        self.register_buffer("kind", torch.tensor([*range(ridges)] * heads + [*range(ridges, ridges + plain)]), persistent=False)
+        head = torch.tensor([h for h in range(heads) for _ in range(ridges)] + [0] * plain)
+        kind = torch.tensor([*range(ridges)] * heads + [*range(ridges, ridges + plain)])
+        constants = {"head": head, "kind": kind}
+        constants |= {"of_head": nn.functional.one_hot(head).double(), "of_kind": nn.functional.one_hot(kind).double()}
+        for name, value in constants.items():
+            self.register_buffer(name, value, persistent=False)
         self.preference = nn.Parameter(0.1 * torch.randn(heads * ridges + plain + 1, 1).repeat(1, d_u))
         self.log_trust = nn.Parameter(torch.full((2,), -1.0))
         self.growth = nn.Parameter(torch.tensor(0.5))
@@ -157,7 +172,9 @@ class Representer(Kappa):
         residual = (mix[:, :, None] * solved.residuals).sum(1) + nothing[:, None] * target
         linear, radial = self._summed(mix[:, :, None] * solved.coefficients, phi, root, exact)
         deviation = (self._blame(mix, residual)[..., None] * solved.variances).sum(1).sqrt()
-        return Solution(linear, radial, points, phi, scale, solved.W, root, mix, residual.to(u.dtype), deviation, mask, exact)
+        return Solution(
+            linear, radial, points, phi, scale, solved.W, root, mix, residual.to(u.dtype), deviation, mask, exact, self._versions()
+        )
 
     def forward(self, sources: Solution, v: Float[Tensor, "b m d_v"]) -> Float[Tensor, "b m d_u"]:
         u = (self._features(v) / sources.scale.sqrt() @ sources.linear).sum(1)
@@ -193,7 +210,8 @@ class Representer(Kappa):
             K = self._kernels(phi, points, phi, points)
             if not there.all():
                 K = K * (there[:, None, :] * there[:, :, None])[:, None]
-            alpha, diagonal, W = Solve.apply(K + torch.diag_embed(self._ridge + (1 - there)[:, None]), u)
+            K.diagonal(dim1=-2, dim2=-1).add_(self._ridge + (1 - there)[:, None])
+            alpha, diagonal, W = Solve.apply(K, u)
         else:
             W = self._updated(known, phi, points)
             alpha, diagonal = apply_inverse(W, u), W.square().sum(-2)
@@ -263,10 +281,14 @@ class Representer(Kappa):
         share = (mix * (residual.double().square().sum(-2)[:, None] + 1e-200)).sum(-1)
         return share / share.sum(1, keepdim=True)
 
-    @staticmethod
-    def _reusable(known: Known | None, scale: Tensor, mask: Tensor | None, n: int) -> Known | None:
+    def _versions(self) -> list[int]:
+        return [parameter._version for parameter in self.parameters()]
+
+    def _reusable(self, known: Known | None, scale: Tensor, mask: Tensor | None, n: int) -> Known | None:
         """Whether a factor helps: it was exact, of nearly the same examples and kernels, and nobody asks for gradients."""
-        if known is None or torch.is_grad_enabled() or not known.sources.exact or mask is not None or known.sources.mask is not None:
+        if known is None or torch.is_grad_enabled() or not known.sources.exact or known.sources.versions != self._versions():
+            return None
+        if mask is not None or known.sources.mask is not None:
             return None
         old, kept = known.sources.residual.shape[1], len(known.rows)
         few = (old - kept) + (n - kept) <= max(1, FEW * old)
@@ -296,9 +318,8 @@ class Representer(Kappa):
     def _radial(self, a: Float[Tensor, "b 2 n d"], b: Float[Tensor, "b 2 l d"]) -> Float[Tensor, "b g n l"]:
         """exp(-g |a - b|^2) for each learned width, and for each plain one."""
         squared = (a.square().sum(-1)[..., :, None] + b.square().sum(-1)[..., None, :] - 2 * a @ b.mT).clamp(min=0)
-        widths = (PACE * self.log_width.double()).exp()
-        plain = widths.new_tensor([g for g, _, _ in PLAIN])
-        return torch.exp(-torch.cat([widths[:, None, None] * squared[:, :1], plain[:, None, None] * squared[:, 1:]], 1))
+        widths = (PACE * self.log_width.double()).exp()[:, None, None], _rows(PLAIN, squared.device)[0][:, None, None]
+        return torch.exp(-torch.cat([widths[0] * squared[:, :1], widths[1] * squared[:, 1:]], 1))
 
     @staticmethod
     @torch.no_grad()
@@ -309,8 +330,7 @@ class Representer(Kappa):
     @property
     def _ridge(self) -> Float[Tensor, "j 1"]:
         learned = (PACE * self.log_ridge.double()).exp().clamp(min=SMALLEST_RIDGE).flatten()
-        plain = learned.new_tensor([ridge for _, ridge, _ in PLAIN if self.universal])
-        return torch.cat([learned, plain])[:, None]
+        return torch.cat([learned, _rows(PLAIN, learned.device)[1]] if self.universal else [learned])[:, None]
 
     @property
     def _share_of_radial(self) -> Float[Tensor, "j 1"]:
@@ -318,10 +338,10 @@ class Representer(Kappa):
         if not self.universal:
             return torch.zeros(len(self.head), 1, dtype=torch.float64, device=self.head.device)
         learned = (PACE * self.log_odds.double()).sigmoid().flatten()
-        return torch.cat([learned, 1 - learned.new_tensor([share for _, _, share in PLAIN])])[:, None]
+        return torch.cat([learned, 1 - _rows(PLAIN, learned.device)[2]])[:, None]
 
     def _combination(self, power: float = 1.0) -> Float[Tensor, "j g"]:
         """What each candidate's kernel is made of: 1 - c of its head's features, and c of its universal kernel; or powers of these."""
         c = self._share_of_radial
-        of_phi = (1 - c) ** power * nn.functional.one_hot(self.head, self.heads)
-        return torch.cat([of_phi, c**power * nn.functional.one_hot(self.kind)], 1) if self.universal else of_phi
+        of_phi = (1 - c) ** power * self.of_head.double()
+        return torch.cat([of_phi, c**power * self.of_kind.double()], 1) if self.universal else of_phi

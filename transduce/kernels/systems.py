@@ -39,7 +39,9 @@ def inverse_factor(K: Float[Tensor, "... n n"]) -> Float[Tensor, "... n n"]:
 
 
 def apply_inverse(W: Float[Tensor, "b j n n"], u: Float[Tensor, "b n q"]) -> Float[Tensor, "b j n q"]:
-    """W^T W u for every factor."""
+    """W^T W u for every factor, in whichever order is shorter."""
+    if W.shape[-1] <= u.shape[-1]:
+        return ((W.mT @ W).flatten(1, 2) @ u).view(*W.shape[:-1], u.shape[-1])
     return W.mT @ (W.flatten(1, 2) @ u).view(*W.shape[:-1], u.shape[-1])
 
 
