@@ -221,7 +221,7 @@ def _print_table(rows: list[dict[str, Any]], title: str) -> None:
     for n in dict.fromkeys(row["n"] for row in rows):
         errors = [row[what] for row in rows if row["n"] == n for what in ("mean", "median", "pooled")]
         table.add_row(str(n), *(f"{error:.2e}" for error in errors))
-    width = max(Console().width, 10 + 34 * len(names))  # no number is cut where there is no terminal
+    width = max(Console().width, 10 + 44 * len(names))  # no number is cut where there is no terminal
     Console(width=width, quiet=int(os.environ.get("RANK", 0)) > 0).print(table)
 
 
