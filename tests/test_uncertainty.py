@@ -7,7 +7,7 @@ from conftest import small_transducer
 from transduce import ExampleSet, TransduceError
 from transduce.spaces import FourierModes, SineModes
 from transduce.transducer import Transducer
-from transduce.uncertainty import conformal_half_widths, interval_score, quantile
+from transduce.uncertainty import half_widths_of, interval_score, quantile
 
 
 def draw(n, generator, power=0.0):
@@ -27,7 +27,7 @@ def test_coverage_is_the_level_whatever_the_errors_depend_on(power, level):
         errors, *rest = draw(40, generator, power)
         residuals, unseen = errors[:20], errors[20:]
         given = [part[:20] for part in rest] + [part[20:] for part in rest]
-        half = conformal_half_widths(residuals, *given, level)
+        half = half_widths_of(residuals, *given, level)
         inside.append((unseen.abs() <= half[:, None]).double().mean())
     assert torch.stack(inside).mean() == pytest.approx(level, abs=0.04)
 
@@ -35,7 +35,7 @@ def test_coverage_is_the_level_whatever_the_errors_depend_on(power, level):
 def test_the_width_follows_what_errors_depend_on():
     """Better by far than one width for all, by the interval score."""
     errors, answers, deviations = draw(400, torch.Generator().manual_seed(1), power=1.0)
-    half = conformal_half_widths(errors[:200], answers[:200], deviations[:200], answers[200:], deviations[200:], 0.9)
+    half = half_widths_of(errors[:200], answers[:200], deviations[:200], answers[200:], deviations[200:], 0.9)
     unseen = errors[200:]
     share = float((unseen.abs() <= half[:, None]).double().mean())
     ours, constant = (interval_score(unseen, width, 0.9).mean() for width in (half[:, None], quantile(unseen.abs(), share)))

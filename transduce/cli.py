@@ -117,14 +117,10 @@ def train(
     """Meta-train a recipe's model, going on where it stopped."""
     from . import recipes
     from .types import TransduceError
-    from .weights import load
 
     begun = time.perf_counter()
-    path = recipes.train(recipes.recipe(name), out or Path("runs") / name, data, steps, seed, on_the_fly, start, rate, until)
-    if int(os.environ.get("RANK", 0)) > 0:
-        return
-    error = load(path)[1]["validation_error"]
-    if until and error > until:
+    path, error = recipes.train(recipes.recipe(name), out or Path("runs") / name, data, steps, seed, on_the_fly, start, rate, until)
+    if until and error is not None and error > until:
         raise TransduceError(
             f"the validation error ended at {error:.3g}, above the {until:g} asked for; the weights are in {path}. Give more --steps."
         )

@@ -30,14 +30,14 @@ class Recipe:
     family: dict[str, Any] = field(default_factory=dict)
 
 
+ALL_MODES = {name: {"space": "SineModes", "modes": 99} for name in "VU"}  # of 101 points
 RECIPES = {
     recipe.name: recipe
     for recipe in [
         Recipe(
             name="adr",
             model={
-                "V": {"space": "SineModes", "modes": 99},
-                "U": {"space": "SineModes", "modes": 99},
+                **ALL_MODES,
                 "kappa": "representer",
                 "depth": 1,
                 "heads": 4,
@@ -55,8 +55,7 @@ RECIPES = {
         Recipe(
             name="adr-softmax",
             model={
-                "V": {"space": "SineModes", "modes": 99},
-                "U": {"space": "SineModes", "modes": 99},
+                **ALL_MODES,
                 "kappa": "exp_dot",
                 "depth": 8,
                 "heads": 4,
@@ -89,8 +88,8 @@ def train(
     start: str | None = None,
     rate: float = 1.0,
     until: float = 0.0,
-) -> Path:
-    """Train a recipe into the folder `out`, going on where it stopped; returns the path of the weights.
+) -> tuple[Path, float | None]:
+    """Train a recipe into the folder `out`, going on where it stopped; returns the path of the weights and their validation error.
 
     data: a meta-dataset of the user's own, (operator, example, *grid), instead of the recipe's family; its last twentieth of
     operators is held out for validation. on_the_fly: draw every task anew from the family, rather than from a dataset drawn once.
@@ -123,7 +122,7 @@ def train(
     path = out / f"{recipe.name}.safetensors"
     if fabric.is_global_zero:
         T.save_pretrained(path, recipe=asdict(replace(recipe, training=training)), validation_error=error, **about)
-    return path
+    return path, error
 
 
 def fitted(training: Training, pairs: int, data: Path) -> Training:

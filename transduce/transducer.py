@@ -24,7 +24,7 @@ from . import weights
 from .kernels import Attention, Kappa, Known, kernel
 from .spaces import Space, space_from_config
 from .types import ExampleSet, TransduceError, like, to_tensor
-from .uncertainty import conformal_half_widths
+from .uncertainty import half_widths_of
 
 CHUNK = 1024  # queries that are answered at once
 
@@ -249,7 +249,7 @@ class ConditionedOperator:
             left = sources.residual[0]
             residuals, answers, mean = (self._decode(c, at) for c in (left, self._u - left, self._queried(coefficients)[-1][0]))
             parts = zip(*(f.reshape(len(f), channels, -1).unbind(1) for f in (residuals, answers, mean)), strict=True)
-            halves = [conformal_half_widths(r, a, sources.deviation[0], m, deviations, band).to(mean) for r, a, m in parts]
+            halves = [half_widths_of(r, a, sources.deviation[0], m, deviations, band).to(mean) for r, a, m in parts]
             lead = 1 + (channels > 1)
             half = torch.stack(halves, 1).reshape(*mean.shape[:lead], *[1] * (mean.ndim - lead))
             return self._like(mean, v, at), self._like(mean - half, v, at), self._like(mean + half, v, at)

@@ -18,7 +18,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 POWERS = (0.0, 0.5, 1.0, 1.5, 2.0)
-MARGIN = 0.6  # chosen on validation operators, between 0 (a function's points err each on its own) and 1 (all together)
+MARGIN = 0.6  # between 0, where a function's points err each on its own, and 1, all together; validation operators ask for about half
 
 
 def interval_score(error: Float[Tensor, "*s"], half_width: Float[Tensor, "*t"], level: float) -> Float[Tensor, "*s"]:
@@ -26,7 +26,7 @@ def interval_score(error: Float[Tensor, "*s"], half_width: Float[Tensor, "*t"], 
     return 2 * half_width + 2 / (1 - level) * (error.abs() - half_width).clamp(min=0)
 
 
-def conformal_half_widths(
+def half_widths_of(
     residuals: Float[Tensor, "n ..."],
     answers: Float[Tensor, "n ..."],
     deviations: Float[Tensor, " n"],

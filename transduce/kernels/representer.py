@@ -195,13 +195,11 @@ class Representer(Kappa):
     def deviations(self, sources: Solution, v: Float[Tensor, "b m d_v"]) -> Float[Tensor, "b m"]:
         """The standard deviation of each query under the Gaussian processes that the kernels and their ridges are."""
         phi, points = self._features(v) / sources.scale.sqrt(), self._points(v)
-        prior = self._prior(phi)
         if sources.exact:
-            variances = prior + self._ridge - (self._across(sources, phi, points) @ sources.W.mT).square().sum(-1)
+            variances = self._prior(phi) + self._ridge - (self._across(sources, phi, points) @ sources.W.mT).square().sum(-1)
         else:
             psi = self._design(phi, points, sources.points, sources.root)
-            unspanned = (prior - psi.square().sum(-1)).clamp(min=0)
-            variances = unspanned + self._ridge * (1 + (psi @ sources.W.mT).square().sum(-1))
+            variances = self._unspanned(phi, psi) + self._ridge * (1 + (psi @ sources.W.mT).square().sum(-1))
         return (self._blame(sources.mix, sources.residual)[..., None] * variances.clamp(min=SMALLEST_RIDGE)).sum(1).sqrt()
 
     def _solve(self, phi: Tensor, points: Tensor, u: Tensor, there: Tensor, known: Known | None) -> Solved:
@@ -234,8 +232,11 @@ class Representer(Kappa):
         W = inverse_factor(gram + ridge[..., None] * identity_like(gram))
         theta = W.mT @ (W @ (psi.mT @ u))
         left = (1 - (psi @ W.mT).square().sum(-1)).clamp(min=SMALLEST_RIDGE)
-        unspanned = (self._prior(phi) - psi.square().sum(-1)).clamp(min=0)
-        return Solved((u - psi @ theta) / left[..., None], unspanned + ridge / left, theta, W)
+        return Solved((u - psi @ theta) / left[..., None], self._unspanned(phi, psi) + ridge / left, theta, W)
+
+    def _unspanned(self, phi: Tensor, psi: Tensor) -> Float[Tensor, "b j n"]:
+        """What the landmarks leave of k_j(v, v)."""
+        return (self._prior(phi) - psi.square().sum(-1)).clamp(min=0)
 
     def _prior(self, phi: Tensor) -> Float[Tensor, "b j n"]:
         """k_j(v, v)."""
