@@ -10,9 +10,9 @@ import torch
 import transduce
 from transduce.baselines import KernelRidge
 from transduce.evaluation import summarise
+from transduce.figures import error_against_n, prediction_over_truth
 from transduce.metrics import relative_mse
 from transduce.random_fields import generator_for
-from transduce.report import error_against_n, prediction_over_truth
 
 SIZES = (5, 10, 20, 50, 100, 200)
 OPERATORS = 10
@@ -33,7 +33,7 @@ def main(folder):
     T = transduce.Transducer.from_pretrained("adr")
     family = transduce.families.AdvectionDiffusionReaction()
     task = family.sample_task(50, 50, generator_for("test", 2023))
-    regressors = {"Transducer": T, "kernel ridge, tuned": KernelRidge()}
+    regressors = {"adr": T, "kernel-ridge": KernelRidge()}
 
     print("An advection-diffusion-reaction operator that the model has never seen: 50 examples, 50 new functions, one thread.\n")
     print(f"{'':22}{'relative MSE':>14}{'ms a regression':>18}")
@@ -43,15 +43,15 @@ def main(folder):
     _, low, high = T.regress(task.examples).predict(task.queries.v, band=0.9)
     inside = ((task.queries.u >= low) & (task.queries.u <= high)).float().mean()
     print(f"\nThe Transducer's 90 % band holds {inside:.1%} of the values; its mean width is {(high - low).mean():.1e}.")
-    prediction_over_truth(task, predictions, folder / "prediction", bands={"Transducer": (low, high)})
+    prediction_over_truth(task, predictions, folder / "prediction", bands={"adr": (low, high)})
 
     print(f"\nMean relative MSE over {OPERATORS} unseen operators:\n")
     print(f"{'examples':22}" + "".join(f"{n:>10}" for n in SIZES))
-    summaries = {}
+    summaries = []
     for name, regressor in regressors.items():
-        rows = transduce.evaluate(regressor, family, SIZES, OPERATORS, generator_for("test", 2024))
-        summaries[name] = summarise(rows)
-        print(f"{name:22}" + "".join(f"{row['mean']:10.1e}" for row in summaries[name]))
+        rows = summarise(transduce.evaluate(regressor, family, SIZES, OPERATORS, generator_for("test", 2024)))
+        summaries += [{"regressor": name, **row} for row in rows]
+        print(f"{name:22}" + "".join(f"{row['mean']:10.1e}" for row in rows))
     error_against_n(summaries, folder / "error_against_n", trained_range=tuple(T.card["recipe"]["training"]["n"]))
     print(f"\nDrawn: {folder / 'prediction.png'}, {folder / 'error_against_n.png'}")
 

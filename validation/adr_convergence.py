@@ -20,7 +20,7 @@ import torch
 from matplotlib.axes import Axes
 from torch import Tensor
 
-from transduce import report
+from transduce import figures, report
 from transduce.families.adr import BLOW_UP, AdvectionDiffusionReaction, AdvectionDiffusionReactionOperator
 from transduce.files import provenance
 from transduce.metrics import relative_squared_errors
@@ -115,16 +115,16 @@ def order(sizes: np.ndarray, errors: np.ndarray) -> float:
 
 def draw(rows: list[report.Row], path: Path) -> None:
     """The three studies side by side."""
-    with report.drawing(path, (9.6, 3.2)) as figure:
+    with figures.drawing(path, (12, 3.8)) as figure:
         space, time, paper = figure.subplots(1, 3)
-        draw_errors(space, rows, "space", report.COLOURS[1], "the family's operators")
-        draw_errors(space, rows, "space, delta + 0.005", report.COLOURS[2], "delta + 0.005")
-        draw_errors(time, rows, "time", report.COLOURS[1], "the family's operators")
+        draw_errors(space, rows, "space", figures.COLOURS[1], "the family's operators")
+        draw_errors(space, rows, "space, delta + 0.005", figures.COLOURS[2], "delta + 0.005")
+        draw_errors(time, rows, "time", figures.COLOURS[1], "the family's operators")
         for axes, used, size in ((space, 401, "points"), (time, 16, "steps")):
-            axes.axvline(used, color=report.COLOURS[0], linewidth=0.8, linestyle=":", label=f"as the family is defined: {used}")
+            axes.axvline(used, color=figures.COLOURS[0], linewidth=0.8, linestyle=":", label=f"as the family is defined: {used}")
             axes.set(xlabel=size, ylabel="relative error, L2", title=f"in {'space' if axes is space else 'time'}")
             axes.set_ylim(bottom=axes.get_ylim()[0] / 100)  # room for the legend
-            axes.legend(fontsize=7.5, loc="lower left")
+            axes.legend(fontsize=10, loc="lower left")
         draw_stability(paper, [row for row in rows if row["study"] == "explicit Euler"])
 
 
@@ -141,8 +141,8 @@ def draw_errors(axes: Axes, rows: list[report.Row], study: str, colour: str, lab
 def draw_stability(axes: Axes, rows: list[report.Row]) -> None:
     """A bar for each time step, the paper's in colour."""
     heights = [100 * row["unstable"] for row in rows]
-    bars = axes.bar([f"{row['dt']:g}" for row in rows], heights, color=[report.COLOURS[0]] + ["0.7"] * (len(rows) - 1))
-    axes.bar_label(bars, fmt="%.0f %%", fontsize=8)
+    bars = axes.bar([f"{row['dt']:g}" for row in rows], heights, color=[figures.COLOURS[0]] + ["0.7"] * (len(rows) - 1))
+    axes.bar_label(bars, fmt="%.0f %%", fontsize=11)
     axes.set(xlabel="time step (the paper's: 0.01)", ylabel="unstable operators, %", ylim=(0, 105), title="explicit Euler, 101 points")
 
 

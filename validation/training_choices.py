@@ -18,9 +18,10 @@ from typing import Any
 import torch
 
 from transduce.families import AdvectionDiffusionReaction
+from transduce.figures import error_over_training
 from transduce.files import provenance
 from transduce.metatraining import Training, metatrain
-from transduce.report import error_against_time, write_rows
+from transduce.report import write_rows
 from transduce.storage import StoredFamily
 from transduce.transducer import Transducer
 
@@ -70,7 +71,7 @@ def main() -> None:
         print(f"{name:28}{points[-1]['error']:10.2e}{points[-1]['seconds']:8.0f} s", flush=True)
     about = {"command": "python -m validation.training_choices", "seed": 0, "model": MODEL, "training": asdict(TRAINING), **provenance()}
     write_rows(arguments.out, rows, **about)
-    error_against_time({row["choice"]: row["curve"] for row in rows}, "docs/figures/training_choices")
+    error_over_training([{"model": row["choice"], **point} for row in rows for point in row["curve"]], "docs/figures/training_choices")
 
 
 if __name__ == "__main__":

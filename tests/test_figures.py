@@ -1,0 +1,200 @@
+"""Every figure comes out as .png and .svg, with its words, its lines and its order; names stand apart and looks are kept."""
+
+import re
+from itertools import combinations
+
+import numpy as np
+import pytest
+import torch
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+
+from transduce import figures
+from transduce.figures.style import LOOKS, label_ends, label_points, looks, spread
+from transduce.types import ExampleSet, Task, TransduceError
+
+SIZES = (5, 10, 50, 200, 1000)
+
+
+def with_interval(mean, **keys):
+    return {**keys, "mean": mean, "low": 0.8 * mean, "high": 1.2 * mean}
+
+
+def functions(*shape):
+    return np.random.default_rng(0).normal(size=(*shape, 21))
+
+
+def by_size(names=("adr", "kernel-ridge", "my model")):
+    return [with_interval(1e-3 * (place + 1) / n, regressor=name, n=n) for place, name in enumerate(names) for n in SIZES]
+
+
+def swept():
+    values = {"length scale": (0.05, 0.2, 0.5), "largest k": (0.1, 0.3, 0.5), "initial states": ("as trained", "a bump")}
+    return [
+        with_interval(1e-3 * (place + 1), sweep=sweep, value=value, regressor=name)
+        for sweep, chosen in values.items()
+        for place, value in enumerate(chosen)
+        for name in ("adr", "fno")
+    ]
+
+
+def task():
+    pairs = [ExampleSet(*torch.from_numpy(functions(2, n))) for n in (5, 3)]
+    return Task(*pairs)
+
+
+FIGURES = {
+    "error_against_n": (
+        lambda path: figures.error_against_n(by_size(), path, trained_range=(2, 200)),
+        ["ours (representer)", "kernel ridge (tuned)", "my model", "examples n", "relative MSE", "n as trained", "1000"],
+    ),
+    "training_curves": (
+        lambda path: figures.training_curves(
+            [{"depth": d, "tied": t, "step": s, "error": 1 / (d * s)} for d in (1, 8) for t in (False, True) for s in (10, 100)], path
+        ),
+        ["1 layer", "8 layers", "8 layers, tied", "steps of training", "relative MSE"],
+    ),
+    "sweep": (
+        lambda path: figures.sweep(swept(), path, {"length scale": 0.2, "largest k": (0, 0.3), "initial states": "as trained"}),
+        ["length scale", "largest k", "initial states", "bump", "FNO (tuned)", "as trained", "0.05"],
+    ),
+    "operators_needed": (
+        lambda path: figures.operators_needed(
+            [with_interval(n / o, regressor="adr", operators=o, n=n) for o in (50, 500) for n in (10, 50)], path
+        ),
+        ["ours (representer)", "n = 10", "n = 50", "training operators", "500"],
+    ),
+    "accuracy_against_time": (
+        lambda path: figures.accuracy_against_time([{"regressor": n, "seconds": len(n), "mean": 1 / len(n)} for n in LOOKS], path),
+        [*(look.label for look in LOOKS.values()), "time of a regression, seconds", "relative MSE"],
+    ),
+    "error_over_training": (
+        lambda path: figures.error_over_training(
+            [{"model": "adr-softmax", "seconds": s, "error": 1 / s} for s in (10, 100, 1000)], path, target=figures.PAPER_ERROR
+        ),
+        ["Transducer (softmax)", "the paper", "time of training, seconds", "relative MSE at n = 50"],
+    ),
+    "state_evolution": (
+        lambda path: figures.state_evolution(
+            [{"s": functions(4), "t": np.linspace(0, 1, 4), "layers": functions(3) ** 2, "title": f"k = {k}"} for k in (0, 1)], path
+        ),
+        ["k = 0", "k = 1", "s(x, t)", "t", "x"],
+    ),
+    "evolution_to": (
+        lambda path: figures.evolution_to(functions(2, 4), np.linspace(0, 3, 4), path),
+        ["operator 1", "operator 2", "s(x, t)", "t", "x", "3.0"],
+    ),
+    "rows_of_predictions": (
+        lambda path: figures.rows_of_predictions(functions(4), functions(3, 4), functions(3, 4), path),
+        ["operator 3", "query 4", "v", "u = O(v)", "predicted", "x"],
+    ),
+    "meta_test_rows": (
+        lambda path: figures.meta_test_rows(functions(3, 4), functions(3, 4), path),
+        ["operator 3", "function 4", "v", "u = O(v)", "x"],
+    ),
+    "coefficient_samples": (
+        lambda path: figures.coefficient_samples(np.linspace(0, 1, 21), functions(5), functions(5), path),
+        ["diffusion δ, length² / time", "length / time", "x"],
+    ),
+    "length_scales": (
+        lambda path: figures.length_scales(np.linspace(0, 1, 21), {0.05: functions(2), 0.2: functions(2)}, path),
+        ["length scale 0.05", "length scale 0.2", "x"],
+    ),
+    "jacobians": (
+        lambda path: figures.jacobians(
+            {name: np.random.default_rng(0).normal(size=(6, 6)) for name in ("true solver", "adr", "fno", "mean", "identity")},
+            {"adr": 0.00123, "fno": 0.2, "mean": 1.0, "identity": 3.0},
+            path,
+        ),
+        ["true solver", "ours", "distance 1.2e-3", "distance 0.2", "mode in", "mode out", "distance 3"],
+    ),
+    "prediction_over_truth": (
+        lambda path: figures.prediction_over_truth(
+            task(), {"adr": functions(3), "mean": functions(3)}, path, count=2, bands={"adr": (functions(3) - 1, functions(3) + 1)}
+        ),
+        ["truth", "ours (representer)", "mean of examples", "5 examples", "query 2", "u = O(v)"],
+    ),
+}
+
+
+def words(path):
+    """All text of an .svg, one piece a line."""
+    return "\n".join(re.findall(r">([^<>\n]+)<", path.read_text()))
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_figures_come_out_with_their_words(name, tmp_path):
+    draw, expected = FIGURES[name]
+    draw(tmp_path / "new" / name)
+    assert sorted(path.name for path in tmp_path.rglob("*.*")) == [f"{name}.png", f"{name}.svg"]
+    assert (tmp_path / "new" / f"{name}.png").stat().st_size > 10_000
+    text = words(tmp_path / "new" / f"{name}.svg")
+    assert [word for word in expected if word not in text] == []
+
+
+def test_every_figure_is_tested():
+    assert {name for name, value in vars(figures).items() if callable(value)} - {"drawing"} == set(FIGURES)
+
+
+def test_figures_are_the_same_each_time(tmp_path):
+    for name in ("one", "other"):
+        figures.error_against_n(by_size(), tmp_path / name)
+    assert (tmp_path / "one.svg").read_bytes() == (tmp_path / "other.svg").read_bytes()
+
+
+def test_what_is_not_finite_is_left_out(tmp_path):
+    rows = [*by_size(("adr",)), with_interval(float("inf"), regressor="fno", n=5), with_interval(float("nan"), regressor="mean", n=5)]
+    figures.error_against_n(rows, tmp_path / "error")
+    assert "ours" in words(tmp_path / "error.svg") and "FNO" not in words(tmp_path / "error.svg")
+    points = [{"model": model, "seconds": 1.0, "error": error} for model, error in (("adr", None), ("adr", 0.1), ("fno", None))]
+    figures.error_over_training(points, tmp_path / "training")
+    assert "ours" in words(tmp_path / "training.svg") and "FNO" not in words(tmp_path / "training.svg")
+
+
+def test_nothing_is_written_when_drawing_fails(tmp_path):
+    with pytest.raises(TransduceError, match="at most 3"):
+        figures.operators_needed([with_interval(1.0, regressor="adr", operators=50, n=n) for n in range(1, 5)], tmp_path / "operators")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_regressor_looks_the_same_everywhere():
+    assert looks(["fno", "adr"])["adr"] == looks(["adr", "mine"])["adr"] == LOOKS["adr"]
+    assert list(looks(["fno", "adr", "fno"])) == ["fno", "adr"]
+
+
+def test_no_two_regressors_look_alike():
+    seen = looks(["adr", "mine", "another", "kernel-ridge"])
+    assert (seen["mine"].label, seen["another"].label) == ("mine", "another")
+    assert len({(look.colour, look.marker, str(look.linestyle)) for look in seen.values()}) == 4
+    assert len({(look.colour, look.marker, str(look.linestyle)) for look in LOOKS.values()}) == len(LOOKS)
+    assert LOOKS["adr"].width == max(look.width for look in LOOKS.values())
+    with pytest.raises(TransduceError, match="Draw fewer"):
+        looks([str(number) for number in range(len(LOOKS) + 1)])
+
+
+@pytest.mark.parametrize("wanted", [[0.5], [0.2, 0.5, 0.9], [0.5, 0.5, 0.5], [0.0, 0.0, 0.01], [0.99, 1.0, 1.0]])
+def test_labels_are_spread_within_the_axes(wanted):
+    places = spread(np.array(wanted), 0.1)
+    assert places.min() >= 0 and places.max() <= 1 + 1e-12
+    assert (np.diff(places) >= 0.1 - 1e-12).all()
+    if wanted == [0.2, 0.5, 0.9]:
+        assert np.allclose(places, wanted)
+    if wanted == [0.5, 0.5, 0.5]:
+        assert np.allclose(places, [0.4, 0.5, 0.6])
+
+
+def test_more_labels_than_fit_share_the_axes_evenly():
+    assert np.allclose(spread(np.full(5, 0.5), 0.4), [0, 0.25, 0.5, 0.75, 1])
+
+
+@pytest.mark.parametrize("label", [label_ends, label_points])
+def test_labels_do_not_cover_each_other(label):
+    figure = Figure(figsize=(6, 4), layout="constrained")
+    axes = figure.add_subplot()
+    points = [(x, y, f"line {place}", "0.2") for place, (x, y) in enumerate([(0.5, 0.5), (0.5, 0.51), (0.52, 0.5), (0.9, 0.1), (0.9, 0.1)])]
+    axes.plot(*zip(*(point[:2] for point in points), strict=True), "o")
+    label(axes, points)
+    figure.draw_without_rendering()
+    boxes = [Text.get_window_extent(text).padded(-2) for text in axes.texts]  # without the lines that lead to the points
+    assert len(boxes) == 5
+    assert not any(a.overlaps(b) for a, b in combinations(boxes, 2))

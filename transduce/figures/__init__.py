@@ -1,0 +1,19 @@
+"""Rows and arrays -> figures, as .png and .svg beside each other. Nothing here touches a model."""
+
+from .curves import PAPER_ERROR as PAPER_ERROR
+from .curves import accuracy_against_time as accuracy_against_time
+from .curves import error_against_n as error_against_n
+from .curves import error_over_training as error_over_training
+from .curves import operators_needed as operators_needed
+from .curves import sweep as sweep
+from .curves import training_curves as training_curves
+from .fields import coefficient_samples as coefficient_samples
+from .fields import evolution_to as evolution_to
+from .fields import jacobians as jacobians
+from .fields import length_scales as length_scales
+from .fields import meta_test_rows as meta_test_rows
+from .fields import prediction_over_truth as prediction_over_truth
+from .fields import rows_of_predictions as rows_of_predictions
+from .fields import state_evolution as state_evolution
+from .style import COLOURS as COLOURS
+from .style import drawing as drawing

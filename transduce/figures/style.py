@@ -1,0 +1,228 @@
+"""The house style: one colour, marker and name for each regressor, labels beside the lines they name, files as .png and .svg.
+
+Type is 12 pt on a panel 4.6 inches wide, which is 9 pt at half the width of a page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import to_hex, to_rgb
+from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter
+from matplotlib.transforms import Bbox
+from sklearn.isotonic import isotonic_regression
+
+from ..files import replacing
+from ..types import TransduceError
+
+COLOURS = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")  # Okabe and Ito: told apart by all eyes
+STYLE: dict[Any, Any] = {
+    "font.size": 12,
+    "axes.titlesize": 12,
+    "axes.labelcolor": "0.15",
+    "axes.edgecolor": "0.35",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.linewidth": 0.8,
+    "axes.axisbelow": True,
+    "grid.color": "0.9",
+    "grid.linewidth": 0.6,
+    "xtick.color": "0.35",
+    "ytick.color": "0.35",
+    "xtick.labelcolor": "0.15",
+    "ytick.labelcolor": "0.15",
+    "image.cmap": "viridis",
+    "legend.frameon": False,
+    "legend.handlelength": 1.8,
+    "lines.solid_capstyle": "round",
+    "svg.fonttype": "none",
+    "svg.hashsalt": "transduce",
+}
+VERMILION, BLUE, GREEN, PURPLE, ORANGE, SKY = COLOURS
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a regressor is drawn and what it is called."""
+
+    label: str
+    colour: str
+    marker: str
+    linestyle: Any = "-"
+    width: float = 1.4
+
+    @property
+    def line(self) -> dict[str, Any]:
+        """Options for `Axes.plot`. A broken line has hollow markers."""
+        face = self.colour if self.linestyle == "-" else "white"
+        return {
+            "color": self.colour,
+            "marker": self.marker,
+            "markersize": 3.2 + self.width,
+            "markerfacecolor": face,
+            "linestyle": self.linestyle,
+            "linewidth": self.width,
+            "zorder": 2 + self.width,
+        }
+
+
+LINE = 1.12 * STYLE["font.size"] / 72  # the height of a line of text, in inches
+LEADER = {"arrowstyle": "-", "linewidth": 0.6, "alpha": 0.7, "shrinkA": 1, "shrinkB": 4}
+Number = int | float
+End = tuple[Number, Number, str, str]  # x and y of a point, the words that name it, and its colour
+
+DASHED, DOTTED = (0, (4, 1.6)), (0, (1.2, 1.6))
+LOOKS = {
+    "adr": Look("ours (representer)", VERMILION, "o", width=2.8),
+    "adr-softmax": Look("Transducer (softmax)", BLUE, "s", width=2.0),
+    "kernel-ridge": Look("kernel ridge (tuned)", GREEN, "D"),
+    "fno": Look("FNO (tuned)", PURPLE, "^"),
+    "deeponet": Look("DeepONet (tuned)", ORANGE, "v"),
+    "gaussian-process": Look("Gaussian process", SKY, "P"),
+    "linear-ridge": Look("linear ridge", "0.1", "X"),
+    "kernel-ridge-paper": Look("kernel ridge (paper)", GREEN, "D", DASHED),
+    "fno-paper": Look("FNO (paper)", PURPLE, "^", DASHED),
+    "deeponet-paper": Look("DeepONet (paper)", ORANGE, "v", DASHED),
+    "nearest-neighbours": Look("nearest neighbours", "0.35", "h", DASHED),
+    "decision-tree": Look("decision tree", "0.55", "p", DASHED),
+    "mean": Look("mean of examples", "0.35", "d", DOTTED),
+    "identity": Look("identity", "0.6", "*", DOTTED),
+    "adr-paper": Look("Transducer (paper)", BLUE, "s", DASHED),
+    "fno-all-operators": Look("FNO, all operators", PURPLE, "<", DOTTED),
+    "fno-one-operator": Look("FNO, one operator", PURPLE, ">", DOTTED),
+}
+
+
+def looks(names: Sequence[str]) -> dict[str, Look]:
+    """The look of each name, in their order. One that is not in `LOOKS` takes the first look that is free, and is called as it is."""
+    if len(set(names)) > len(LOOKS):
+        raise TransduceError(f"{len(set(names))} regressors in one figure; at most {len(LOOKS)} can be told apart. Draw fewer.")
+    free = iter(look for name, look in LOOKS.items() if name not in names)
+    return {name: LOOKS[name] if name in LOOKS else replace(next(free), label=name) for name in dict.fromkeys(names)}
+
+
+@contextmanager
+def drawing(path: Any, size: tuple[float, float]) -> Iterator[Figure]:
+    """A figure in the house style, written as path.png and path.svg, each whole or not at all."""
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=size, layout="constrained")
+        yield figure
+        for suffix, options in ((".png", {"dpi": 200}), (".svg", {"metadata": {"Date": None}})):
+            with replacing(Path(path).with_suffix(suffix)) as partial:
+                figure.savefig(partial, **options)
+
+
+def log_errors(axes: Axes, label: str = "relative MSE") -> None:
+    """Errors on a logarithmic y, a grid line for each power of ten."""
+    axes.set(yscale="log", ylabel=label)
+    axes.yaxis.set_major_locator(LogLocator(numticks=9))
+    axes.yaxis.set_minor_formatter(NullFormatter())
+    axes.grid(axis="y")
+
+
+def sized_ticks(axes: Axes, sizes: Sequence[Number]) -> None:
+    """A logarithmic x with a tick at each size, named where there is room: from the largest down, a quarter of the axis apart."""
+    axes.set_xscale("log")
+    apart = (max(sizes) / min(sizes)) ** (1 / 3.9)
+    named: list[Number] = []
+    for size in sorted(set(sizes), reverse=True):
+        if not named or named[-1] >= apart * size:
+            named.append(size)
+    axes.set_xticks(named, [f"{size:g}" for size in named])
+    axes.set_xticks(sorted(set(sizes) - set(named)), minor=True)
+    axes.xaxis.set_minor_formatter(NullFormatter())
+
+
+def ramp(count: int) -> list[str]:
+    """A colour for each of so many ordered things, light to dark, told apart by all eyes."""
+    shades = matplotlib.colormaps["viridis"](np.linspace(0.78, 0.02, count))
+    return [to_hex(shade) for shade in shades]
+
+
+def dark(colour: str) -> tuple[float, float, float]:
+    """The colour, dark enough for words on white."""
+    red, green, blue = (0.75 * part for part in to_rgb(colour))
+    return red, green, blue
+
+
+def label_ends(axes: Axes, ends: Sequence[End]) -> None:
+    """Name lines to the right of the axes: near where they end, none over another.
+
+    Call it last: the places of the labels follow from the size of the axes.
+    """
+    if not ends:
+        return
+    ends = sorted(ends, key=lambda end: end[1])
+    _lay_out(axes)
+    to_axes = (axes.transData + axes.transAxes.inverted()).transform
+    wanted = np.array([to_axes((x, y))[1] for x, y, _, _ in ends])
+    lines = max(text.count("\n") + 1 for _, _, text, _ in ends)
+    line = LINE * axes.figure.dpi / axes.get_window_extent().height
+    for (x, y, text, colour), place in zip(ends, spread(wanted, lines * line), strict=True):
+        leader = LEADER | {"color": colour, "relpos": (0, 0.5)}
+        words: dict[str, Any] = {"color": dark(colour), "va": "center", "linespacing": 1.05}
+        axes.annotate(text, (x, y), (1.06, place), textcoords="axes fraction", annotation_clip=False, arrowprops=leader, **words)
+
+
+def spread(wanted: np.ndarray, gap: float) -> np.ndarray:
+    """The places nearest to the wanted ones, which rise, that are `gap` apart and within [0, 1], or as far apart as that allows."""
+    gap = min(gap, 1 / max(len(wanted) - 1, 1))
+    steps = gap * np.arange(len(wanted))
+    return isotonic_regression(wanted - steps, y_min=0, y_max=1 - steps[-1]) + steps
+
+
+def label_points(axes: Axes, points: Sequence[End]) -> None:
+    """Name points beside them, each as near as it can be without covering a point, another name or the frame.
+
+    Call it last: the places of the labels follow from the size of the axes.
+    """
+    _lay_out(axes)
+    inch = axes.figure.dpi
+    centres = [axes.transData.transform((x, y)) / inch for x, y, _, _ in points]
+    markers = [Bbox.from_bounds(x - 0.06, y - 0.06, 0.12, 0.12) for x, y in centres]
+    frame = Bbox(axes.get_window_extent().get_points() / inch)
+    places = [_beside(centre, _width(axes, text)) for centre, (_, _, text, _) in zip(centres, points, strict=True)]
+    boxes = [near[0] for near in places]
+    for k in 3 * list(range(len(points))):
+        others = markers + boxes[:k] + boxes[k + 1 :]
+        boxes[k] = min(places[k], key=lambda box: box.count_overlaps(others) + 10 * _outside(box, frame))
+    for (x, y, text, colour), centre, box in zip(points, centres, boxes, strict=True):
+        leader = LEADER | {"color": colour, "relpos": (np.clip((centre[0] - box.x0) / box.width, 0, 1), 0.5)}
+        offset = (72 * (box.x0 - centre[0]), 36 * (box.y0 + box.y1) - 72 * centre[1])
+        note = axes.annotate(text, (x, y), offset, textcoords="offset points", color=dark(colour), va="center", arrowprops=leader)
+        note.set_in_layout(False)
+
+
+def _lay_out(axes: Axes) -> None:
+    """Settle where the axes stand in their figure."""
+    axes.figure.canvas.figure.draw_without_rendering()
+
+
+def _outside(box: Bbox, frame: Bbox) -> bool:
+    return not (frame.contains(*box.min) and frame.contains(*box.max))
+
+
+def _beside(centre: np.ndarray, width: float) -> list[Bbox]:
+    """Places for a label of this width to the right and left of a point, above and below it, the nearest first, in inches."""
+    shifts = sorted(np.arange(-3, 3.1, 0.5) * LINE, key=abs)
+    beside = product(shifts, (0.15, -0.15 - width))
+    over = product([shift for shift in shifts if abs(shift) > 0.9 * LINE], (-width / 2, 0.05 - width, -0.05))
+    places = sorted([*beside, *over], key=lambda place: abs(place[0]))
+    return [Bbox.from_bounds(centre[0] + left, centre[1] + shift - 0.4 * LINE, width, 0.8 * LINE) for shift, left in places]
+
+
+def _width(axes: Axes, text: str) -> float:
+    """The width of a text, in inches."""
+    trial = axes.text(0, 0, text)
+    width = trial.get_window_extent().width / axes.figure.dpi
+    trial.remove()
+    return width
