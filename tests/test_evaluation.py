@@ -1,4 +1,4 @@
-"""Rows are tidy, tasks are the same for every regressor, summaries are what they say; figures and tables come out."""
+"""Rows are tidy, tasks are the same for every regressor, summaries are what they say; tables come out."""
 
 import json
 
@@ -8,9 +8,10 @@ import torch
 
 from transduce import report
 from transduce.baselines import KernelRidge, MeanOfExamples
-from transduce.evaluation import evaluate, summarise
+from transduce.evaluation import check_fit, draw_tasks, evaluate, summarise
 from transduce.random_fields import generator_for
-from transduce.types import ExampleSet, Task
+from transduce.storage import StoredFamily, write_arrays
+from transduce.types import ExampleSet, Task, TransduceError
 
 
 class Scalings:
@@ -83,6 +84,7 @@ def test_summaries_are_the_statistics_they_name():
         errors = [row["relative_mse"] for row in chosen]
         assert np.isclose(summary["mean"], np.mean(errors)) and np.isclose(summary["median"], np.median(errors))
         assert np.isclose(summary["pooled"], sum(row["squared_error"] for row in chosen) / sum(row["squared_norm"] for row in chosen))
+        assert np.isclose(summary["relative_l2"], np.mean([error**0.5 for error in errors]))
         assert summary["low"] < summary["mean"] < summary["high"]
         assert (summary["operators"], summary["functions"]) == (20, 60)
     assert [summary["n"] for summary in summarise(rows)] == [2, 8]
@@ -96,22 +98,81 @@ def test_the_interval_covers_the_mean():
     assert 33 <= sum(summary["low"] <= truth <= summary["high"] for summary in summaries) <= 40
 
 
-def test_figures_and_tables(tmp_path):
-    summaries = {"kernel ridge": summarise(rows_of(KernelRidge())), "mean": summarise(rows_of(MeanOfExamples()))}
-    report.error_against_n(summaries, tmp_path / "new" / "error", trained_range=(3, 6))
-    task = Scalings().sample_task(5, 4, generator_for("test", 0))
-    predictions, band = {"kernel ridge": task.queries.u, "mean": 0 * task.queries.u}, (task.queries.u - 1, task.queries.u + 1)
-    report.prediction_over_truth(task, predictions, tmp_path / "prediction.png", count=2, bands={"kernel ridge": band})
-    files = sorted(path.name for path in tmp_path.rglob("*.*"))
-    assert files == ["error.png", "error.svg", "prediction.png", "prediction.svg"]
-    first = (tmp_path / "new" / "error.svg").read_bytes()
-    report.error_against_n(summaries, tmp_path / "new" / "error", trained_range=(3, 6))
-    assert (tmp_path / "new" / "error.svg").read_bytes() == first
+def test_progress_is_told_after_each_operator():
+    regressor, done = FirstRatio(), []
+    evaluate(regressor, Scalings(), [2, 8], 6, generator_for("test", 0), 3, progress=lambda: done.append(len(regressor.seen)))
+    assert done == [2, 4, 6, 8, 10, 12]
 
+
+@pytest.fixture
+def stored(tmp_path):
+    """Seven operators of twelve pairs, O number a being v -> (a + 1) v and each v beginning with its own number."""
+    v = np.random.default_rng(0).normal(size=(7, 12, 5))
+    v[:, :, 0] = 1 + np.arange(7 * 12).reshape(7, 12)
+    x = np.array([0.0, 0.1, 0.5, 0.6, 1.0])
+    write_arrays(tmp_path / "mine.npz", {"v": v, "u": v * np.arange(1, 8)[:, None, None], "x": x})
+    return StoredFamily(tmp_path / "mine.npz")
+
+
+def test_every_stored_operator_is_evaluated_once(stored):
+    regressor = FirstRatio()
+    rows = evaluate(regressor, stored, 4, 7, generator_for("test", 0), 8)
+    order = list(dict.fromkeys(row["operator"] for row in rows))
+    assert sorted(order) == list(range(7))
+    assert [round(float(seen.u[0, 0] / seen.v[0, 0])) - 1 for seen in regressor.seen] == order  # the rows name the stored operators
+    assert max(row["relative_mse"] for row in rows) < 1e-10
+    assert summarise(rows)[0]["operators"] == 7
+
+
+def test_stored_tasks(stored):
+    drawn = list(draw_tasks(stored, 4, 8, 3, generator_for("test", 0)))
+    assert len({operator for operator, _, _ in drawn}) == 3
+    assert len({seed for _, seed, _ in drawn}) == 3 and all(seed >> 30 == 2 for _, seed, _ in drawn)  # "test"
+    for operator, _, task in drawn:
+        assert (len(task.examples), len(task.queries)) == (4, 8)
+        numbers = torch.cat([task.examples.v[:, 0], task.queries.v[:, 0]])
+        assert sorted(numbers.tolist()) == stored.v[operator, :, 0].tolist()  # every pair once
+        assert torch.equal(task.examples.x, stored.x) and torch.equal(task.queries.x, stored.x)
+    again, other = (list(draw_tasks(stored, 4, 8, 3, generator_for("test", number))) for number in (0, 1))
+    assert all(torch.equal(a[2].examples.v, b[2].examples.v) for a, b in zip(drawn, again, strict=True))
+    assert not all(torch.equal(a[2].examples.v, b[2].examples.v) for a, b in zip(drawn, other, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("n", "queries", "operators", "message"),
+    [
+        (4, 8, 8, r"8 operators were asked for; .* holds 7, .* at most 7"),
+        (5, 8, 7, r"n = 5 examples and 8 queries need 13 pairs; .* holds 12 of each operator. Ask for n up to 4"),
+        (1, 12, 7, r"n = 1 examples and 12 queries need 13 pairs; .* Ask for fewer queries"),
+    ],
+)
+def test_more_than_is_stored_is_refused(stored, n, queries, operators, message):
+    for ask in (
+        lambda: evaluate(MeanOfExamples(), stored, n, operators, generator_for("test", 0), queries),
+        lambda: check_fit({}, stored, [1, n], operators, generator_for("test", 0), queries),
+    ):
+        with pytest.raises(TransduceError, match=message):
+            ask()
+
+
+def test_a_regressor_that_does_not_fit_is_named():
+    class Halves:
+        def regress(self, examples):
+            return lambda v: v[:, ::2]
+
+    exact = FirstRatio()
+    check_fit({"exact": exact}, Scalings(), [8, 2], 6, generator_for("test", 0), 3)
+    assert [len(seen) for seen in exact.seen] == [2]
+    with pytest.raises(TransduceError, match=r"^halves: u_hat has shape \(3, 3\) and u \(3, 5\)"):
+        check_fit({"exact": exact, "halves": Halves()}, Scalings(), [8, 2], 6, generator_for("test", 0), 3)
+
+
+def test_tables():
+    summaries = {"kernel-ridge": summarise(rows_of(KernelRidge())), "mean": summarise(rows_of(MeanOfExamples()))}
     rows = [{"condition": "clean", "regressor": name, **row} for name, summary in summaries.items() for row in summary]
     table = report.markdown_table(report.by_regressor(rows))
     assert table.splitlines()[0] == "| condition | regressor | n = 2 | n = 8 |"
-    assert [line.split(" | ")[1] for line in table.splitlines()[2:]] == ["kernel ridge", "mean"]
+    assert [line.split(" | ")[1] for line in table.splitlines()[2:]] == ["kernel-ridge", "mean"]
     assert report.rich_table(summaries["mean"], "mean").row_count == 2
 
 

@@ -16,7 +16,7 @@ from conftest import small_transducer
 from transduce import ExampleSet, Task, Training, TransduceError, evaluate, metatrain
 from transduce.baselines import KernelRidge
 from transduce.evaluation import summarise
-from transduce.metatraining import Episode, draw
+from transduce.metatraining import LOSSES, Episode, draw
 from transduce.metrics import relative_mse
 from transduce.optimisers import Muon, orthogonalise
 from transduce.random_fields import SPLITS, generator_for, seed_for
@@ -296,7 +296,7 @@ def test_it_stops_at_an_error_that_was_asked_for(tmp_path):
     assert torch.load(tmp_path / "checkpoint.pt", weights_only=True)["step"] == 2
 
 
-@pytest.mark.parametrize("loss", ["relative_l2", "relative_mse", "log_l2"])
+@pytest.mark.parametrize("loss", LOSSES)
 def test_every_loss_descends(loss):
     T = small_transducer(kappa="representer", depth=1, feature_layers=1).float()
     before = metatrain(T, Scalings(), replace(TRAINING, steps=1, loss=loss, lr=1e-9, muon_lr=1e-9), validation=Scalings())

@@ -207,7 +207,7 @@ def test_a_stored_family_splits_the_examples_of_one_operator(path):
         again = family.sample_task(5, 3, generator_for("train", seed))
         assert torch.equal(again.queries.v, task.queries.v)
     assert seen == {0, 1, 2}
-    with pytest.raises(TransduceError, match=r"n = 6 examples and m = 3 queries needs 9 pairs; .* holds 8"):
+    with pytest.raises(TransduceError, match=r"n = 6 examples and 3 queries need 9 pairs; .* holds 8"):
         family.sample_task(6, 3, generator_for("train", 0))
 
 
@@ -231,3 +231,10 @@ def test_a_stored_family_of_the_wrong_shape(tmp_path):
     write_arrays(tmp_path / "c.npz", {"v": np.full((3, 4, 5), np.nan), "u": np.zeros((3, 4, 5))})
     with pytest.raises(TransduceError, match=r"c.npz: v.*not finite"):
         StoredFamily(tmp_path / "c.npz")
+
+
+def test_the_first_operators_and_examples_of_a_family(tmp_path):
+    v = np.arange(5 * 4 * 3, dtype=np.float32).reshape(5, 4, 3)
+    np.savez(tmp_path / "f.npz", v=v, u=-v)
+    few = StoredFamily(tmp_path / "f.npz").first(2, 3)
+    assert len(few) == 2 and np.array_equal(few.v, v[:2, :3]) and np.array_equal(few.u, -v[:2, :3])

@@ -4,15 +4,15 @@ One row for each operator, each n and each query:
 
     operator, seed, n, query, relative_mse, squared_error, squared_norm, seconds
 
-where `seed` draws the operator's task again, and `seconds` is the time of the whole regression: conditioning on n examples, and
-all its queries.
+where `seed` draws the operator's task again (of a stored family: the pairs of its operator number `operator`), and `seconds` is the
+time of the whole regression: conditioning on n examples, and all its queries.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
@@ -21,7 +21,8 @@ import numpy as np
 import torch
 
 from .metrics import squared_errors, squared_norms
-from .types import Array, ExampleSet, OperatorFamily, Regressor, TransduceError
+from .storage import StoredFamily
+from .types import Array, ExampleSet, OperatorFamily, Regressor, Task, TransduceError
 
 Row = dict[str, Any]
 
@@ -36,11 +37,12 @@ def evaluate(
     n_operators: int,
     generator: torch.Generator,
     n_queries: int = 50,
+    progress: Callable[[], object] | None = None,
 ) -> list[Row]:
     """Regress `n_operators` operators of the family from n examples each, and compare with the truth at `n_queries` queries.
 
     Several n are nested: the same operators and queries, and the first n of the largest example set. Equal generators give
-    equal tasks, whatever the regressor.
+    equal tasks, whatever the regressor. No operator of a stored family is drawn twice. progress: called after each operator.
 
     >>> rows = evaluate(T, family, [10, 50], n_operators=100, generator=generator_for("test", 0))
     >>> summarise(rows)[1]["mean"]
@@ -49,8 +51,7 @@ def evaluate(
     if not sizes or sizes[0] < 1:
         raise TransduceError(f"n_examples={n_examples}; expected one number of examples or several, each at least 1.")
     rows = []
-    for operator, seed in enumerate(_seeds(n_operators, generator)):
-        task = family.sample_task(sizes[-1], n_queries, torch.Generator().manual_seed(seed))
+    for operator, seed, task in draw_tasks(family, sizes[-1], n_queries, n_operators, generator):
         for n in sizes:
             u_hat, seconds = _timed(regressor, task.examples[:n], task.queries.v)
             errors, norms = squared_errors(u_hat, task.queries.u).tolist(), squared_norms(task.queries.u).tolist()
@@ -67,12 +68,50 @@ def evaluate(
                         "seconds": seconds,
                     }
                 )
+        if progress is not None:
+            progress()
     return rows
 
 
+def draw_tasks(
+    family: OperatorFamily, n_examples: int, n_queries: int, n_operators: int, generator: torch.Generator
+) -> Iterator[tuple[int, int, Task]]:
+    """The number, the seed and the task of each operator that `evaluate` draws."""
+    if not isinstance(family, StoredFamily):
+        for operator in range(n_operators):
+            seed = _seed(generator)
+            yield operator, seed, family.sample_task(n_examples, n_queries, torch.Generator().manual_seed(seed))
+        return
+    if n_operators > len(family):
+        raise TransduceError(
+            f"{n_operators} operators were asked for; {family.path} holds {len(family)}, each evaluated once at most. "
+            f"Ask for at most {len(family)}."
+        )
+    for operator in torch.randperm(len(family), generator=generator)[:n_operators].tolist():
+        seed = _seed(generator)
+        yield operator, seed, family.task_of(operator, n_examples, n_queries, torch.Generator().manual_seed(seed))
+
+
+def check_fit(
+    regressors: Mapping[str, Regressor],
+    family: OperatorFamily,
+    n_examples: Sequence[int],
+    n_operators: int,
+    generator: torch.Generator,
+    n_queries: int = 50,
+) -> None:
+    """Raise, before hours of `evaluate`, if the family cannot give what is asked, or a regressor does not fit its functions."""
+    _, _, task = next(draw_tasks(family, max(n_examples), n_queries, n_operators, generator))
+    for name, regressor in regressors.items():
+        try:
+            squared_errors(regressor.regress(task.examples[: min(n_examples)])(task.queries.v), task.queries.u)
+        except TransduceError as error:
+            raise TransduceError(f"{name}: {error}") from error
+
+
 def summarise(rows: Sequence[Row]) -> list[Row]:
-    """One row for each n: the mean and median of relative_mse over functions, its pooled value, the 95 % interval (low, high) of
-    the mean by resampling operators, and the median seconds of a regression.
+    """One row for each n: the mean and median of relative_mse over functions, its pooled value, the mean of its root (relative_l2),
+    the 95 % interval (low, high) of the mean by resampling operators, and the median seconds of a regression.
     """
     ordered = sorted(rows, key=itemgetter("n", "operator", "query"))
     return [_summary(n, list(group)) for n, group in groupby(ordered, key=itemgetter("n"))]
@@ -88,7 +127,8 @@ def _summary(n: int, rows: list[Row]) -> Row:
         "low": low,
         "high": high,
         "median": float(np.median(errors)),
-        "pooled": sum(row["squared_error"] for row in rows) / sum(row["squared_norm"] for row in rows),
+        "pooled": sum(row["squared_error"] for row in rows) / norms if (norms := sum(row["squared_norm"] for row in rows)) else math.inf,
+        "relative_l2": float(np.sqrt(errors).mean()),
         "seconds": float(np.median([group[0]["seconds"] for group in by_operator])),
         "operators": len(by_operator),
         "functions": len(rows),
@@ -102,11 +142,9 @@ def _interval(means: np.ndarray) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def _seeds(count: int, generator: torch.Generator) -> Iterator[int]:
-    """A seed for each operator, drawn from `generator` and of its split: see `random_fields.seed_for`."""
-    split = generator.initial_seed() & SPLIT_BITS
-    for _ in range(count):
-        yield split | int(torch.randint(1 << 30, (), generator=generator))
+def _seed(generator: torch.Generator) -> int:
+    """A seed drawn from `generator` and of its split: see `random_fields.seed_for`."""
+    return generator.initial_seed() & SPLIT_BITS | int(torch.randint(1 << 30, (), generator=generator))
 
 
 def _timed(regressor: Regressor, examples: ExampleSet, v: Array) -> tuple[Array, float]:

@@ -91,13 +91,16 @@ class StoredFamily:
 
     def sample_task(self, n: int, m: int, generator: torch.Generator) -> Task:
         """Draw an operator, n example pairs and m other pairs of it as queries."""
+        return self.task_of(int(torch.randint(len(self), (), generator=generator)), n, m, generator)
+
+    def task_of(self, operator: int, n: int, m: int, generator: torch.Generator) -> Task:
+        """Draw n example pairs and m other pairs of one operator."""
         stored = self.v.shape[1]
         if n + m > stored:
+            remedy = f"Ask for n up to {stored - m}, or for fewer queries." if m < stored else "Ask for fewer queries, or store more."
             raise TransduceError(
-                f"a task of n = {n} examples and m = {m} queries needs {n + m} pairs; {self.path} holds {stored} of each operator. "
-                "Ask for fewer, or store more."
+                f"n = {n} examples and {m} queries need {n + m} pairs; {self.path} holds {stored} of each operator. {remedy}"
             )
-        operator = int(torch.randint(len(self), (), generator=generator))
         picked = torch.randperm(stored, generator=generator)[: n + m]
         pairs = ExampleSet(self.v[operator, picked], self.u[operator, picked], self.x)
         return Task(pairs[:n], pairs[n:])
@@ -109,9 +112,13 @@ class StoredFamily:
             raise TransduceError(f"{self.path} holds {len(self)} operator(s), too few to hold some out; expected at least 2. Store more.")
         return self._part(slice(None, kept)), self._part(slice(kept, None))
 
-    def _part(self, operators: slice) -> StoredFamily:
+    def first(self, operators: int, examples: int | None = None) -> StoredFamily:
+        """The family of the first operators, with the first examples of each."""
+        return self._part(slice(operators), slice(examples))
+
+    def _part(self, operators: slice, examples: slice = slice(None)) -> StoredFamily:
         part = copy(self)
-        part.v, part.u = self.v[operators], self.u[operators]
+        part.v, part.u = self.v[operators, examples], self.u[operators, examples]
         return part
 
 

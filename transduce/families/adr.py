@@ -184,13 +184,20 @@ class AdvectionDiffusionReaction:
         return gaussian_field(n, self.points, self.v_length_scale, generator) * mask
 
     def sample_pairs(self, operator: AdvectionDiffusionReactionOperator, n: int, generator: torch.Generator) -> ExampleSet:
-        """n pairs (v, O(v)) of one operator in single precision, those that blow up drawn again."""
+        """n pairs (v, O(v)) of one operator in single precision, on 101 points."""
+        v, u = self.sample_states(operator, n, generator)
+        return ExampleSet(v[:, ::STRIDE].float(), u[:, ::STRIDE].float())
+
+    def sample_states(
+        self, operator: AdvectionDiffusionReactionOperator, n: int, generator: torch.Generator
+    ) -> tuple[Float[Tensor, "n x"], Float[Tensor, "n x"]]:
+        """n initial states and their images on the internal grid, those that blow up drawn again."""
         v = self.sample_inputs(n, generator)
         u, largest = operator.solve(v)
         for _ in range(REDRAWS):
             lost = largest > BLOW_UP
             if not lost.any():
-                return ExampleSet(v[:, ::STRIDE].float(), u[:, ::STRIDE].float())
+                return v, u
             self.redrawn += int(lost.sum())
             v[lost] = self.sample_inputs(int(lost.sum()), generator)
             u[lost], largest[lost] = operator.solve(v[lost])
