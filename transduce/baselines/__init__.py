@@ -1,5 +1,41 @@
-"""The rivals: every one is a Regressor."""
+"""The rivals: every one is a Regressor, by name in `RIVALS`."""
 
+from collections.abc import Callable
+
+from ..types import Regressor, TransduceError
+from .classical import Identity as Identity
 from .classical import KernelRidge as KernelRidge
 from .classical import MeanOfExamples as MeanOfExamples
+from .deeponet import DeepOnet as DeepOnet
+from .deeponet import paper_deeponet
+from .fitting import Fitting as Fitting
 from .fno import Fno as Fno
+from .fno import paper_fno, stopped_fno
+from .scikit import Scikit as Scikit
+from .scikit import decision_tree, gaussian_process, linear_ridge, nearest_neighbours, paper_kernel_ridge
+
+RIVALS: dict[str, Callable[[], Regressor]] = {
+    "mean": MeanOfExamples,
+    "identity": Identity,
+    "nearest-neighbours": nearest_neighbours,
+    "decision-tree": decision_tree,
+    "linear-ridge": linear_ridge,
+    "kernel-ridge-paper": paper_kernel_ridge,
+    "kernel-ridge": KernelRidge,
+    "gaussian-process": gaussian_process,
+    "fno-paper": paper_fno,
+    "fno": Fno,
+    "fno-stopped": stopped_fno,
+    "deeponet-paper": paper_deeponet,
+    "deeponet": DeepOnet,
+}
+
+
+def rival(name: str) -> Regressor:
+    """The rival of this name.
+
+    >>> O = rival("kernel-ridge").regress(ExampleSet(v, u))
+    """
+    if name not in RIVALS:
+        raise TransduceError(f"there is no rival {name!r}; expected one of {', '.join(RIVALS)}.")
+    return RIVALS[name]()

@@ -1,4 +1,4 @@
-"""Regression without training: the mean of the examples, and kernel ridge.
+"""Regression without training: the mean of the examples, the identity, and kernel ridge.
 
     u_hat(v) = sum_i K(v_i, v) alpha_i,      alpha = (K + lambda I)^-1 u,      K(v, v') = exp(-gamma sum_k (v_k - v'_k)^2)
 
@@ -25,6 +25,7 @@ GAMMAS = 10 ** np.arange(-6, -1.4, 0.5)
 LAMBDAS = 10.0 ** np.arange(-12, -1)
 
 
+@dataclass(frozen=True)
 class MeanOfExamples:
     """u_hat(v) = the mean of the u_i, whatever v: the least that a regression should beat."""
 
@@ -42,6 +43,27 @@ class ConstantOperator:
         return like(self.u.repeat(len(v), *[1] * self.u.ndim), v)
 
 
+@dataclass(frozen=True)
+class Identity:
+    """u_hat(v) = v, whatever the examples: what an operator that changes little would earn for nothing."""
+
+    def regress(self, examples: ExampleSet) -> IdentityOperator:
+        v, u = (tuple(f.shape[1:]) for f in (examples.v, examples.u))
+        if v != u:
+            raise TransduceError(
+                f"examples.v has functions of shape {v} and examples.u of shape {u}; the identity answers with what it is asked, so it "
+                "expects the same. Interpolate one of them to the other's grid, or leave this rival out."
+            )
+        return IdentityOperator()
+
+
+class IdentityOperator:
+    """v -> v."""
+
+    def __call__(self, v: Any) -> Any:
+        return like(to_tensor(v, "v"), v)
+
+
 class KernelRidge:
     """Kernel ridge regression on the values at the grid points, in double precision, neither centred nor scaled.
 
@@ -55,8 +77,11 @@ class KernelRidge:
     def __init__(self, gammas: Any = GAMMAS, lambdas: Any = LAMBDAS):
         self.gammas, self.lambdas = np.asarray(gammas, float), np.asarray(lambdas, float)
 
+    def __repr__(self) -> str:
+        return f"KernelRidge(gammas={self.gammas.tolist()}, lambdas={self.lambdas.tolist()})"
+
     def regress(self, examples: ExampleSet) -> KernelRidgeOperator:
-        v, u = _rows(examples.v, "examples.v"), _rows(examples.u, "examples.u")
+        v, u = rows_of(examples.v, "examples.v"), rows_of(examples.u, "examples.u")
         distances = euclidean_distances(v, squared=True)
         fits = (self._fit(gamma, distances, u) for gamma in self.gammas)
         error, gamma, ridge, alpha = min(fits, key=lambda fit: fit[0])
@@ -88,15 +113,20 @@ class KernelRidgeOperator:
     u_shape: tuple[int, ...]
 
     def __call__(self, v: Any) -> Any:
-        if tuple(v.shape[1:]) != self.v_shape:
-            raise TransduceError(
-                f"v has shape {tuple(v.shape)}; the examples' v had (n, {', '.join(map(str, self.v_shape))}), and kernel ridge compares "
-                "values point by point. Interpolate v to their grid."
-            )
-        u_hat = rbf_kernel(_rows(v, "v"), self.v, gamma=self.gamma) @ self.alpha
+        expect_grid(v, self.v_shape)
+        u_hat = rbf_kernel(rows_of(v, "v"), self.v, gamma=self.gamma) @ self.alpha
         return like(torch.from_numpy(u_hat).reshape(-1, *self.u_shape), v)
 
 
-def _rows(f: Any, name: str) -> Float[np.ndarray, "n d"]:
+def rows_of(f: Any, name: str) -> Float[np.ndarray, "n d"]:
     """Functions as rows of values, in double precision."""
     return to_tensor(f, name).detach().cpu().double().flatten(1).numpy()
+
+
+def expect_grid(v: Any, shape: tuple[int, ...]) -> None:
+    """The grid of the queries must be that of the examples."""
+    if tuple(v.shape[1:]) != shape:
+        raise TransduceError(
+            f"v has shape {tuple(v.shape)}; the examples' v had (n, {', '.join(map(str, shape))}), and this regression compares "
+            "values point by point. Interpolate v to their grid."
+        )
