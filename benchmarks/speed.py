@@ -10,11 +10,10 @@ from __future__ import annotations
 import math
 import multiprocessing
 import resource
-import statistics
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -27,6 +26,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from transduce import report
 from transduce.baselines import Fno, KernelRidge
+from transduce.baselines.fno import TUNED
+from transduce.experiments.timing import medians
 from transduce.families import AdvectionDiffusionReaction
 from transduce.files import provenance
 from transduce.metatraining import Episode, stack
@@ -59,19 +60,6 @@ class Sizes:
 
 
 QUICK = Sizes(repeats=2, n=(10, 40), updated=20, queries=(5, 50), conditioned=20, sampled=2, epochs=1)
-
-
-def medians(*works: Callable[[], Any], repeats: int) -> list[float]:
-    """The median seconds of each, taken in turns."""
-    times: list[list[float]] = [[] for _ in works]
-    for work in works:
-        work()
-    for _ in range(repeats):
-        for work, taken in zip(works, times, strict=True):
-            start = time.process_time()
-            work()
-            taken.append(time.process_time() - start)
-    return [statistics.median(taken) for taken in times]
 
 
 @dataclass(frozen=True)
@@ -266,7 +254,7 @@ def fit_fno(examples: ExampleSet, queries: ExampleSet, target: float, epochs: in
         return error <= target
 
     start = time.process_time()
-    O = Fno(epochs=epochs, stop=reached).regress(examples)
+    O = Fno(fitting=replace(TUNED, epochs=epochs, steps=0, stop=reached)).regress(examples)
     seconds = time.process_time() - start - sum(looks)
     return error_of(O, queries), seconds, len(looks)
 

@@ -1,4 +1,4 @@
-"""The command line: transduce regress | train | generate | evaluate.
+"""The command line: transduce regress | train | generate | evaluate | reproduce.
 
 Bad input ends in one line, `transduce: error: ...`, and exit code 2. What takes long to import waits inside the commands. Of the
 processes that torchrun starts, only the first says what was done.
@@ -7,14 +7,25 @@ processes that torchrun starts, only the first says what was done.
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 import time
 import warnings
+from functools import partial
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperGroup
+
+if TYPE_CHECKING:
+    from .families import AdvectionDiffusionReaction
+    from .storage import StoredFamily
+    from .types import Regressor
+
+SIZES = [5, 10, 20, 50, 100, 200, 500]
 
 
 class Group(TyperGroup):
@@ -168,57 +179,144 @@ def _numbers(text: str) -> list[int]:
     return numbers
 
 
-@app.command(epilog="Example: transduce evaluate adr adr-softmax --n 5,10,20,50,100,200,500 --out results.json")
+@app.command(epilog="Example: transduce evaluate adr adr-softmax fno --n 5,10,20,50 --operators 20 --out results.json")
 def evaluate(
-    models: Annotated[list[str], typer.Argument(help="Bundled models, or .safetensors files.")],
-    n: Annotated[Any, typer.Option(parser=_numbers, metavar="N,N,...", help="Numbers of examples.")] = "5,10,20,50,100,200,500",
-    operators: Annotated[int, typer.Option(min=1, help="How many unseen operators.")] = 100,
-    k_max: LargestK = 0.3,
+    regressors: Annotated[list[str], typer.Argument(help="Bundled models, .safetensors files, or rivals such as fno.")],
+    n: Annotated[
+        Any, typer.Option(parser=_numbers, metavar="N,N,...", help=f"Numbers of examples; default: of {SIZES} those that --data allows.")
+    ] = None,
+    operators: Annotated[
+        int | None, typer.Option(min=1, help="How many unseen operators; default: 100, or all that --data holds if fewer.")
+    ] = None,
+    queries: Annotated[int, typer.Option(min=1, help="How many functions of each to predict.")] = 50,
+    data: Annotated[Path | None, typer.Option(help="Your own operators: v and u of shape (operator, example, *grid).")] = None,
+    k_max: Annotated[float | None, typer.Option(min=0, help="k is drawn from [0, this]; default: 0.3.")] = None,
+    length_scale: Annotated[float | None, typer.Option(min=0.01, help="Of the coefficients delta and nu; default: 0.2.")] = None,
+    t: Annotated[float | None, typer.Option(min=0, help="The target time; default: 1.")] = None,
+    v_length_scale: Annotated[float | None, typer.Option(min=0.01, help="Of the inputs v; default: 0.2.")] = None,
     seed: Seed = 0,
     out: Annotated[Path | None, typer.Option(help="A .json file for the results.")] = None,
     force: Force = False,
 ) -> None:
-    """Measure models on unseen operators of their family, beside kernel ridge tuned by leave-one-out."""
+    """Measure regressors on unseen operators, of the ADR family or your own, beside kernel ridge tuned by leave-one-out."""
     from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    from .baselines import KernelRidge
-    from .evaluation import evaluate, summarise
-    from .families import AdvectionDiffusionReaction
+    from .evaluation import check_fit, evaluate, summarise
     from .files import provenance
     from .random_fields import generator_for
     from .report import write_rows
-    from .storage import check_writable
-    from .transducer import Transducer
+    from .storage import StoredFamily, check_writable
 
     if out is not None:
         check_writable(out, force, (".json",))
-    regressors: dict[str, Any] = {model: Transducer.from_pretrained(model) for model in models}
-    regressors["kernel ridge"] = KernelRidge()
-    rows = []
-    for name, regressor in regressors.items():
-        with Console(stderr=True).status(f"{name}: {operators} operators"):
-            measured = evaluate(regressor, AdvectionDiffusionReaction(k_max=k_max), n, operators, generator_for("test", seed))
-        rows += [{"regressor": name, **row} for row in summarise(measured)]
-    _print_table(rows, title=f"relative MSE, {operators} operators, k_max = {k_max:g}")
+    options = {"k_max": k_max, "length_scale": length_scale, "t": t, "v_length_scale": v_length_scale}
+    B = _family(data, options)
+    stored, room = (len(B), B.v.shape[1] - queries) if isinstance(B, StoredFamily) else (100, SIZES[-1])
+    operators = operators or min(stored, 100)
+    n = n or [size for size in SIZES if size <= room] or [max(1, room)]
+    found = _regressors(regressors)
+    check_fit(found, B, n, operators, generator_for("test", seed), queries)
+    rows, console = [], Console(stderr=True)
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("operators"), TimeRemainingColumn()
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bars:
+        for name, regressor in found.items():
+            advance = partial(bars.advance, bars.add_task(name, total=operators))
+            measured = evaluate(regressor, B, n, operators, generator_for("test", seed), queries, advance)
+            rows += [{"regressor": name, **row} for row in summarise(measured)]
+    settings = {"data": data} if data is not None else {name: getattr(B, name) for name in options}
+    what = ", ".join(f"{name} = {value}" for name, value in settings.items())
+    _print_table(rows, title=f"relative MSE of {operators} operators, {queries} queries each, {what}")
     if out is not None:
-        sizes = ",".join(map(str, n))
-        command = f"transduce evaluate {' '.join(models)} --n {sizes} --operators {operators} --k-max {k_max:g} --seed {seed}"
-        write_rows(out, rows, command=command, seed=seed, **provenance())
+        settings = {"n": ",".join(map(str, n)), "operators": operators, "queries": queries, **settings, "seed": seed}
+        flags = (part for name, value in settings.items() for part in (f"--{name.replace('_', '-')}", str(value)))
+        command = shlex.join(["transduce", "evaluate", *regressors, *flags])
+        write_rows(out, rows, command=command, family=repr(B), seed=seed, **provenance())
         _say(f"written to {out}")
 
 
-def _print_table(rows: list[dict[str, Any]], title: str) -> None:
-    """One line for each n, the regressors side by side."""
-    from rich.console import Console
-    from rich.table import Table
+def _family(data: Path | None, options: dict[str, float | None]) -> AdvectionDiffusionReaction | StoredFamily:
+    """The operators stored in `data`, or those of the ADR family with the options that were given."""
+    from .families import AdvectionDiffusionReaction
+    from .storage import StoredFamily
+    from .types import TransduceError
 
-    names = list(dict.fromkeys(row["regressor"] for row in rows))
-    table = Table("n", *(f"{name}\n{what}" for name in names for what in ("mean", "median", "pooled")), title=title)
-    for n in dict.fromkeys(row["n"] for row in rows):
-        errors = [row[what] for row in rows if row["n"] == n for what in ("mean", "median", "pooled")]
-        table.add_row(str(n), *(f"{error:.2e}" for error in errors))
-    width = max(Console().width, 10 + 44 * len(names))  # no number is cut where there is no terminal
+    given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+    if data is None:
+        return AdvectionDiffusionReaction(**given)
+    if given:
+        flags = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+        raise TransduceError(
+            f"{flags} of the ADR family and --data, which takes its place, were both given; expected one. Leave out the other."
+        )
+    return StoredFamily(data)
+
+
+def _regressors(names: list[str]) -> dict[str, Regressor]:
+    """Models and rivals by name, and the tuned kernel ridge beside them."""
+    from . import weights
+    from .baselines import RIVALS, rival
+    from .transducer import Transducer
+    from .types import TransduceError
+
+    found: dict[str, Regressor] = {}
+    for name in [*names, "kernel-ridge"]:
+        if name in RIVALS:
+            found[name] = rival(name)
+        elif name in weights.names() or Path(name).suffix == ".safetensors":
+            found[name] = Transducer.from_pretrained(name)
+        else:
+            raise TransduceError(
+                f"no regressor is called {name!r}; models: {', '.join(weights.names())}; rivals: {', '.join(RIVALS)}. "
+                "Name some of these, or give the path of a .safetensors file."
+            )
+    return found
+
+
+def _print_table(rows: list[dict[str, Any]], title: str) -> None:
+    """A block for each n, a line for each regressor, the least mean in bold."""
+    from rich.console import Console
+
+    from .report import rich_table
+
+    shown = ("n", "regressor", "mean", "median", "pooled", "relative_l2", "seconds")
+    ordered = sorted(rows, key=itemgetter("n"))
+    least = {n: min(row["mean"] for row in group) for n, group in groupby(ordered, key=itemgetter("n"))}
+    table = rich_table([{column: row[column] for column in shown} for row in ordered], title)
+    table.columns[1].overflow = "fold"
+    for line, row, following in zip(table.rows, ordered, [*ordered[1:], None], strict=True):
+        line.style = "bold" if row["mean"] == least[row["n"]] else ""
+        line.end_section = following is not None and following["n"] != row["n"]
+    width = None if sys.stdout.isatty() else 1000  # no name is cut where there is no terminal
     Console(width=width, quiet=int(os.environ.get("RANK", 0)) > 0).print(table)
+
+
+@app.command(epilog="Example: transduce reproduce adr --quick")
+def reproduce(
+    experiment: Annotated[str, typer.Argument(help="The experiment: adr.")],
+    quick: Annotated[bool, typer.Option("--quick", help="Everything, but small: minutes. Its numbers mean little.")] = False,
+    only: Annotated[str | None, typer.Option(metavar="PART,...", help="Some of its tables and figures; default: all.")] = None,
+    out: Annotated[Path | None, typer.Option(help="The folder of results; default: results/NAME, or results/NAME-quick.")] = None,
+    work: Annotated[Path | None, typer.Option(help="The folder of unfinished work; default: runs/reproduce/NAME, or NAME-quick.")] = None,
+    force: Force = False,
+) -> None:
+    """Measure an experiment of the paper anew, every table and figure of it, going on where it stopped."""
+    from .experiments import EXPERIMENTS, reproduce
+    from .types import TransduceError
+
+    if experiment not in EXPERIMENTS:
+        raise TransduceError(f"no experiment is called {experiment!r}; known: {', '.join(EXPERIMENTS)}.")
+    known = {part.name: part for part in EXPERIMENTS[experiment].PARTS}
+    names = list(known) if only is None else only.split(",")
+    for name in names:
+        if name not in known:
+            raise TransduceError(f"{experiment} has no part called {name!r}; known: {', '.join(known)}.")
+    scale = EXPERIMENTS[experiment].QUICK if quick else EXPERIMENTS[experiment].FULL
+    folder = f"{experiment}-quick" if quick else experiment
+    out, work = out or Path("results") / folder, work or Path("runs") / "reproduce" / folder
+    start = time.perf_counter()
+    reproduce(experiment, [known[name] for name in names], scale, out, work, EXPERIMENTS[experiment].identities(), force)
+    _say(f"{experiment}: {len(names)} parts, {time.perf_counter() - start:.0f} s, in {out}")
 
 
 def main() -> None:

@@ -1,0 +1,7 @@
+"""The paper's experiments, and what goes beyond them: every table and figure out of one command, `transduce reproduce`."""
+
+from . import adr
+from .lab import Part as Part
+from .lab import reproduce as reproduce
+
+EXPERIMENTS = {"adr": adr}

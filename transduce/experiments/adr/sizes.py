@@ -1,0 +1,52 @@
+"""Figure 2, left: error against the number of examples, for every method, over unseen operators."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from ... import figures
+from ...families import AdvectionDiffusionReaction
+from ...recipes import recipe
+from ...report import by_regressor
+from ..lab import Lab, Part, Row
+from .setting import FITTED, IN_TABLE_1, MODELS, REGRESSORS, Remembered, errors, identity, regressor
+
+SAME_FEW = {name: f"{name}, same few" for name in MODELS}  # over the operators of the fitted ones
+
+
+def errors_of(lab: Lab, name: str, family: Remembered, sizes: Sequence[int], operators: int) -> list[Row]:
+    """The errors of a regressor; networks fitted to each operator are measured one n at a time, so that little is lost when stopped."""
+    R = regressor(name)
+    groups = [(n,) for n in sizes] if name in FITTED else [tuple(sizes)]
+    return [row for group in groups for row in errors(lab, name, R, identity(name), family, group, operators)]
+
+
+def measure(lab: Lab) -> list[Row]:
+    scale, rows = lab.scale, []
+    family = Remembered(AdvectionDiffusionReaction(), scale.sizes[-1])
+    for name in REGRESSORS:
+        most = scale.fitted_most if name in FITTED else scale.sizes[-1]
+        sizes = (scale.table_n,) if name in IN_TABLE_1 else [n for n in scale.sizes if n <= most]
+        rows += errors_of(lab, name, family, sizes, scale.fitted if name in FITTED else scale.operators)
+    return rows + [
+        row | {"regressor": SAME_FEW[name]} for name in MODELS for row in errors_of(lab, name, family, scale.sizes, scale.fitted)
+    ]
+
+
+def table(rows: Sequence[Row]) -> list[Row]:
+    sizes = dict.fromkeys(f"n = {row['n']}" for row in rows)
+    count = {row["regressor"]: row["operators"] for row in rows}
+    return [
+        {"regressor": line["regressor"], "operators": count[line["regressor"]], **{n: line.get(n, "") for n in sizes}}
+        for line in by_regressor(rows)
+    ]
+
+
+def draw(rows: Sequence[Row], folder: Path) -> None:
+    lows, highs = zip(*(recipe(name).training.n for name in MODELS), strict=True)
+    shown = [row for row in rows if row["regressor"] not in SAME_FEW.values()]
+    figures.error_against_n(shown, folder / "sizes", (max(lows), min(highs)))
+
+
+PART = Part("sizes", "error against the number of examples (figure 2, left)", measure, table, draw)
