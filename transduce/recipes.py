@@ -63,7 +63,7 @@ RECIPES = {
                 "hidden": 256,
                 "gain": 0.1,
             },
-            training=Training(steps=10_000, muon_lr=0.005, tasks=16, n=(4, 128), validate_every=250, checkpoint_every=250),
+            training=Training(steps=10_000, muon_lr=0.005, tasks=16, n=(4, 128), loss="log_l2", validate_every=250, checkpoint_every=250),
             operators=6_000,
             examples=144,
         ),
