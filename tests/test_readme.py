@@ -12,12 +12,14 @@ import pytest
 from transduce.report import results_table
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 TABLE = re.compile(r"(<!-- table: (\S+) -->\n)(.*?)(<!-- end -->)", re.S)
 
 
 def table(name):
-    return results_table(json.loads((ROOT / name).read_text()))
+    """A table that stands beside its rows, as the experiments write it, or the usual one of a results file."""
+    text = (ROOT / name).read_text()
+    return text if name.endswith(".md") else results_table(json.loads(text))
 
 
 @pytest.mark.parametrize("block", re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S))
