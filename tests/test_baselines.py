@@ -291,3 +291,9 @@ def test_deepxde_comes_without_a_word_or_a_trace():
     environment = {key: value for key, value in os.environ.items() if key != "DDE_BACKEND"}
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
     assert run.stdout.split() == ["None", "cpu", "torch.float32"] and run.stderr == ""
+
+
+@pytest.mark.parametrize("epochs", [1, 2, 3, 10, 11])
+def test_a_falling_rate_takes_any_number_of_steps(epochs, arrays):
+    v, u, _ = arrays
+    Fno(modes=4, width=4, layers=1, fitting=Fitting(epochs=epochs, batch=len(v), falling=True)).regress(ExampleSet(v, u))

@@ -10,8 +10,6 @@ import torch
 from typer.testing import CliRunner
 
 from transduce import baselines
-from transduce.baselines import DeepOnet, Fno
-from transduce.baselines.fitting import Fitting
 from transduce.cli import app
 from transduce.evaluation import evaluate
 from transduce.experiments import EXPERIMENTS, Part, reproduce
@@ -36,18 +34,6 @@ TINY = replace(
     QUICK, operators=1, ablated=1, repeats=1, sizes=(3, 6), fitted_most=6, table_n=6, queries=3, steps=2, depths=(2,), stored=(4, 150),
     paper_steps=2, training_operators=(4,),
 )  # fmt: skip
-SMALL = {
-    "fno": lambda: Fno(modes=4, width=4, layers=1, fitting=Fitting(epochs=2)),
-    "deeponet": lambda: DeepOnet(width=4, layers=1, fitting=Fitting(epochs=2)),
-}
-
-
-@pytest.fixture
-def small_networks(monkeypatch):
-    """Networks that are fitted at once, in the place of those that take minutes."""
-    for name in baselines.RIVALS:
-        if name.split("-")[0] in SMALL:
-            monkeypatch.setitem(baselines.RIVALS, name, SMALL[name.split("-")[0]])
 
 
 def test_a_measurement_is_made_once_and_outlives_its_process(tmp_path):
@@ -156,7 +142,7 @@ def work(tmp_path_factory):
 
 
 @pytest.mark.parametrize("part", PARTS, ids=lambda part: part.name)
-def test_every_part_measures_and_shows(part, work, tmp_path, small_networks):
+def test_every_part_measures_and_shows(part, work, tmp_path):
     reproduce("adr", [part], TINY, tmp_path, work, {})
     assert json.loads((tmp_path / f"{part.name}.json").read_text())["rows"]
     assert part.table is None or (tmp_path / f"{part.name}.md").exists()

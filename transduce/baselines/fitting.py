@@ -79,7 +79,8 @@ class Fitting:
 
     def _schedule(self, optimiser: torch.optim.Optimizer, steps: int) -> torch.optim.lr_scheduler.LRScheduler:
         if self.falling:
-            return torch.optim.lr_scheduler.OneCycleLR(optimiser, self.lr, total_steps=steps, pct_start=0.1)
+            rising = max(0.1, min(0.75, 1.5 / steps))  # torch divides by zero where a part has but one step
+            return torch.optim.lr_scheduler.OneCycleLR(optimiser, self.lr, total_steps=steps, pct_start=rising)
         return torch.optim.lr_scheduler.ConstantLR(optimiser, factor=1.0)
 
 

@@ -19,16 +19,16 @@ from .setting import FITTED, MODELS, REGRESSORS, Remembered, identities, regress
 from .sizes import errors_of
 
 
-def costs(names: Sequence[str], task: Task, repeats: int) -> dict[str, Row]:
+def costs(lab: Lab, names: Sequence[str], task: Task) -> dict[str, Row]:
     """Seconds of conditioning (fitting), and of that with all queries; the operations of both together.
 
     What answers at once is timed in turns, the medians being kept; what is fitted, once.
     """
     with one_thread(), threadpool_limits(1):
-        rivals = {name: regressor(name) for name in names}
+        rivals = {name: regressor(lab, name) for name in names}
         instant = [name for name in names if name not in FITTED]
         works = [partial(work, rivals[name], task) for name in instant for work in (condition, answer)]
-        times = medians(*works, repeats=repeats)
+        times = medians(*works, repeats=lab.scale.repeats)
         found: dict[str, Row] = {}
         for name, alone, whole in zip(instant, times[::2], times[1::2], strict=True):
             found[name] = {"conditioning": alone, "seconds": whole}
@@ -53,7 +53,7 @@ def measure(lab: Lab) -> list[Row]:
     family = Remembered(AdvectionDiffusionReaction(), scale.sizes[-1])
     task = family.sample_task(n, scale.queries, generator_for("test", scale.seed, 0))
     key = {"costs": n, "identity": identities(), "seed": scale.seed, "queries": scale.queries, "repeats": scale.repeats}
-    cost = lab.once(lambda: costs(REGRESSORS, task, scale.repeats), **key)
+    cost = lab.once(lambda: costs(lab, REGRESSORS, task), **key)
     rows, earlier = [], replace(lab, part="sizes")
     for name in REGRESSORS:
         sizes = (n,) if name in FITTED else scale.sizes

@@ -11,13 +11,12 @@ from typing import Any
 
 import torch
 
-from ...baselines import rival
 from ...families import AdvectionDiffusionReaction
 from ...spaces import SineModes
 from ...transducer import Transducer
 from ...types import ExampleSet, Operator, Regressor, Task, to_tensor
 from ..lab import Lab, Part, Row
-from .setting import errors, identity
+from .setting import errors, identity, regressor
 
 GRIDS = ((64, 257), (101, 101), (101, 257))  # of examples, of queries
 SAME_FEW = "adr, same few"  # over the operators that the FNO is fitted to
@@ -76,9 +75,9 @@ def measure(lab: Lab) -> list[Row]:
     regressors: dict[str, tuple[str, Regressor, int]] = {
         "adr": ("adr", OnGridOf(Transducer.from_pretrained("adr")), scale.ablated),
         "adr-softmax": ("adr-softmax", OnGridOf(Transducer.from_pretrained("adr-softmax")), scale.ablated),
-        "kernel-ridge, interpolated": ("kernel-ridge", Interpolated(rival("kernel-ridge")), scale.ablated),
-        "fno": ("fno", rival("fno"), scale.fitted_elsewhere),
-        "fno, interpolated": ("fno", Interpolated(rival("fno")), scale.fitted_elsewhere),
+        "kernel-ridge, interpolated": ("kernel-ridge", Interpolated(regressor(lab, "kernel-ridge")), scale.ablated),
+        "fno": ("fno", regressor(lab, "fno"), scale.fitted_elsewhere),
+        "fno, interpolated": ("fno", Interpolated(regressor(lab, "fno")), scale.fitted_elsewhere),
     }
     for examples, queries in GRIDS:
         family, where = TwoGrids(examples, queries), {"grids": [examples, queries]}

@@ -7,13 +7,13 @@ and its first n given.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
 
 from ... import weights
-from ...baselines import RIVALS, rival
+from ...baselines import RIVALS, DeepOnet, Fno, rival
 from ...evaluation import evaluate, summarise
 from ...random_fields import generator_for
 from ...transducer import Transducer
@@ -90,9 +90,14 @@ class Remembered:
         return Task(task.examples[:n], task.queries)
 
 
-def regressor(name: str) -> Regressor:
-    """A bundled model or a rival, by name."""
-    return rival(name) if name in RIVALS else Transducer.from_pretrained(name)
+def regressor(lab: Lab, name: str) -> Regressor:
+    """A bundled model or a rival, by name; a network is hardly fitted where things go quickly."""
+    if name not in RIVALS:
+        return Transducer.from_pretrained(name)
+    R = rival(name)
+    if lab.scale.quick and isinstance(R, Fno | DeepOnet):
+        return replace(R, fitting=replace(R.fitting, epochs=10, steps=0))
+    return R
 
 
 def identity(name: str) -> str:

@@ -17,7 +17,7 @@ SAME_FEW = {name: f"{name}, same few" for name in MODELS}  # over the operators 
 
 def errors_of(lab: Lab, name: str, family: Remembered, sizes: Sequence[int], operators: int) -> list[Row]:
     """The errors of a regressor; networks fitted to each operator are measured one n at a time, so that little is lost when stopped."""
-    R = regressor(name)
+    R = regressor(lab, name)
     groups = [(n,) for n in sizes] if name in FITTED else [tuple(sizes)]
     return [row for group in groups for row in errors(lab, name, R, identity(name), family, group, operators)]
 

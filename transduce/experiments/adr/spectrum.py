@@ -52,7 +52,7 @@ def audited(name: str, number: int, lab: Lab) -> Row:
     operator = family.sample_operator(generator)
     examples = family.sample_pairs(operator, lab.scale.table_n, generator)
     v = family.sample_states(operator, 1, generator)[0][0, ::STRIDE]
-    J, J_hat = jacobian(operator, v), jacobian(regressor(name).regress(examples), v)
+    J, J_hat = jacobian(operator, v), jacobian(regressor(lab, name).regress(examples), v)
     distance = float(np.linalg.norm(J_hat - J) / np.linalg.norm(J))
     gain = float(np.linalg.norm(np.diag(J_hat - J)) / np.linalg.norm(np.diag(J)))
     found = {"distance": distance, "gain_distance": gain, "coupling": coupling(J_hat), "true_coupling": coupling(J)}
