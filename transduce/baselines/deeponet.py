@@ -32,7 +32,7 @@ class DeepOnet:
     """
 
     width: int = 200
-    layers: int = 2
+    layers: int = 4
     activation: str = "relu"
     fitting: Fitting = TUNED
 

@@ -74,7 +74,7 @@ def measure_papers_own(lab: Lab) -> list[Row]:
     how = Training(
         steps=steps, lr=1e-4, muon_lr=0.0, tasks=1, n=(20, 90), queries=10, schedule="halving", warmup=0,
         clip=math.inf, loss="squared", standardise=False,
-        validate_every=every, checkpoint_every=every,
+        validate_every=every, checkpoint_every=every, validation_tasks=min(32, lab.scale.operators),
     )  # fmt: skip
     few = training_data(lab).first(500, 100)
     return measured(lab, "the paper's own", PAPERS_OWN, how, few)
