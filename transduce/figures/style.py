@@ -91,6 +91,7 @@ LOOKS = {
     "linear-ridge": Look("linear ridge", "0.1", "X"),
     "kernel-ridge-paper": Look("kernel ridge (paper)", GREEN, "D", DASHED),
     "fno-paper": Look("FNO (paper)", PURPLE, "^", DASHED),
+    "fno-stopped": Look("FNO (stopped)", PURPLE, "D", DASHED),
     "deeponet-paper": Look("DeepONet (paper)", ORANGE, "v", DASHED),
     "nearest-neighbours": Look("nearest neighbours", "0.35", "h", DASHED),
     "decision-tree": Look("decision tree", "0.55", "p", DASHED),
