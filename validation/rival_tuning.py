@@ -1,6 +1,6 @@
 """How FNO and DeepONet are best fitted to the examples of one operator: one choice at a time is changed from a centre, then from the best.
 
-    python -m validation.rival_tuning        about 40 minutes of one core
+    python -m validation.rival_tuning        about 40 minutes of one core; goes on where it was stopped
 
 Writes results/adr/rivals.json: mean and median relative MSE over the functions of a few validation operators, and the seconds of
 processor time of a fit, the median over operators. The rivals as the library has them are the best: batches of 20 for the FNO, 4 layers
@@ -15,12 +15,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from statistics import median
+from statistics import fmean, median
 from typing import Any
 
 import torch
 
 from transduce.baselines import DeepOnet, Fitting, Fno, rival
+from transduce.experiments.lab import Lab
 from transduce.families import AdvectionDiffusionReaction
 from transduce.files import provenance
 from transduce.metrics import relative_squared_errors
@@ -79,22 +80,30 @@ def changed(name: str, options: dict[str, Any]) -> Regressor:
     return NETWORKS[name](fitting=replace(FITTINGS[name], **of_fitting), **of_network)
 
 
-def measured(regressor: Regressor, tasks: list[Task], n: int) -> dict[str, Any]:
-    """Errors over the functions of all tasks, and the processor time of a fit."""
-    errors, seconds = [], []
-    for task in tasks:
-        start = time.process_time()
-        O = regressor.regress(task.examples[:n])
-        seconds.append(time.process_time() - start)
-        errors.append(relative_squared_errors(O(task.queries.v), task.queries.u))
-    pooled = torch.cat(errors)
-    return {"n": n, "mean": pooled.mean().item(), "median": pooled.median().item(), "seconds": median(seconds)}
+def fitted(regressor: Regressor, task: Task) -> tuple[list[float], float]:
+    """Errors over a task's functions, and the processor time of the fit."""
+    start = time.process_time()
+    O = regressor.regress(task.examples)
+    seconds = time.process_time() - start
+    return relative_squared_errors(O(task.queries.v), task.queries.u).tolist(), seconds
+
+
+def measured(lab: Lab, regressor: Regressor, tasks: list[Task], n: int) -> dict[str, Any]:
+    """Mean and median error over the functions of all tasks, and the processor time of a fit."""
+    found = []
+    for operator, task in enumerate(tasks):
+        given = Task(task.examples[:n], task.queries)
+        found.append(lab.once(partial(fitted, regressor, given), identity=repr(regressor), n=n, operator=operator))
+    errors = [error for of_task, _ in found for error in of_task]
+    return {"n": n, "mean": fmean(errors), "median": median(errors), "seconds": median(seconds for _, seconds in found)}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("results/adr/rivals.json"))
-    out = parser.parse_args().out
+    parser.add_argument("--work", type=Path, default=Path("runs/rival_tuning"), help="a folder for what has been measured")
+    arguments = parser.parse_args()
+    lab = Lab(None, arguments.work, f"seed-{SEED}-queries-{QUERIES}")
     torch.set_num_threads(1)
     family = AdvectionDiffusionReaction()
     tasks = [family.sample_task(200, QUERIES, generator_for("validation", SEED, number)) for number in range(OPERATORS)]
@@ -102,10 +111,10 @@ def main() -> None:
     trials += [(name, "as chosen", rival(name), 200) for name in CHOICES]
     rows: list[dict[str, Any]] = []
     for done, (name, choice, regressor, n) in enumerate(trials, start=1):
-        rows.append({"rival": name, "choice": choice, **measured(regressor, tasks, n)})
+        rows.append({"rival": name, "choice": choice, **measured(lab, regressor, tasks, n)})
         print(f"{done} of {len(trials)}\n{markdown_table(rows[-1:])}", flush=True)
         about = {"command": "python -m validation.rival_tuning", "seed": SEED, "operators": OPERATORS, "queries": QUERIES}
-        write_rows(out, rows, **about, **provenance())
+        write_rows(arguments.out, rows, **about, **provenance())
 
 
 if __name__ == "__main__":

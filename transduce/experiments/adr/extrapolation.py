@@ -22,11 +22,10 @@ from ...families import AdvectionDiffusionReaction
 from ...families.adr import boundary_mask
 from ...types import ExampleSet, Operator, OperatorFamily, Regressor, Task
 from ..lab import Lab, Part, Row
-from .setting import Remembered, errors, identity, regressor
+from .setting import Remembered, errors, identity, on_all, on_same_few, regressor
 from .trainings import training_data
 
 N = 100
-SAME_FEW = "adr, same few"  # over the operators that the FNO is fitted to
 INSTANT = ("adr", "adr-softmax", "kernel-ridge", "linear-ridge", "nearest-neighbours")
 LENGTH, TIME, STATES, REACTION = "length scale of delta, nu", "target time t", "initial states", "largest k"
 TRAINED: dict[str, Any] = {LENGTH: 0.2, TIME: 1.0, STATES: "as trained", REACTION: 0.3}
@@ -121,7 +120,7 @@ def measure(lab: Lab) -> list[Row]:
             measured = partial(errors, lab, name, R, of, tasks, (n,), where=repr(family))
             found = measured(scale.fitted_elsewhere if name == "fno" else scale.ablated)
             if name == "adr":
-                found += [row | {"regressor": SAME_FEW} for row in measured(scale.fitted_elsewhere)]
+                found += on_same_few(measured(scale.fitted_elsewhere))
             rows += [{"sweep": sweep, "value": value, **row} for row in found]
     return rows
 
@@ -135,7 +134,7 @@ def table(rows: Sequence[Row]) -> list[Row]:
 
 
 def draw(rows: Sequence[Row], folder: Path) -> None:
-    figures.sweep([row for row in rows if row["regressor"] != SAME_FEW], folder / "extrapolation", TRAINED)
+    figures.sweep(on_all(rows), folder / "extrapolation", TRAINED)
 
 
 PART = Part("extrapolation", "out of distribution (figure 3)", measure, table, draw)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -16,10 +17,9 @@ from ...spaces import SineModes
 from ...transducer import Transducer
 from ...types import ExampleSet, Operator, Regressor, Task, to_tensor
 from ..lab import Lab, Part, Row
-from .setting import errors, identity, regressor
+from .setting import errors, identity, on_same_few, regressor
 
 GRIDS = ((64, 257), (101, 101), (101, 257))  # of examples, of queries
-SAME_FEW = "adr, same few"  # over the operators that the FNO is fitted to
 
 
 @dataclass(frozen=True)
@@ -80,12 +80,12 @@ def measure(lab: Lab) -> list[Row]:
         "fno, interpolated": ("fno", Interpolated(regressor(lab, "fno")), scale.fitted_elsewhere),
     }
     for examples, queries in GRIDS:
-        family, where = TwoGrids(examples, queries), {"grids": [examples, queries]}
+        family = TwoGrids(examples, queries)
         for name, (base, R, operators) in regressors.items():
-            found = errors(lab, name, R, identity(base), family, (n,), operators, **where)
+            measured = partial(errors, lab, name, R, identity(base), family, (n,), grids=[examples, queries])
+            found = measured(operators)
             if name == "adr":
-                few = errors(lab, name, R, identity(base), family, (n,), scale.fitted_elsewhere, **where)
-                found += [row | {"regressor": SAME_FEW} for row in few]
+                found += on_same_few(measured(scale.fitted_elsewhere))
             rows += [{"example_points": examples, "query_points": queries, **row} for row in found]
     return rows
 

@@ -49,7 +49,7 @@ class Scale:
     ablated: int = 50
     depths: tuple[int, ...] = (1, 2, 4, 8, 16)
     stored: tuple[int, int] = (5_000, 250)
-    paper_steps: int = 40_000
+    paper_steps: int = 20_000
     training_operators: tuple[int, ...] = (50, 200, 1_000, 5_000)
 
 
@@ -108,6 +108,19 @@ def identity(name: str) -> str:
 def identities() -> dict[str, str]:
     """Of all regressors that the experiment measures."""
     return {name: identity(name) for name in REGRESSORS}
+
+
+SAME_FEW = ", same few"  # of a model's rows over only those operators that the rivals beside it are fitted to
+
+
+def on_same_few(rows: Sequence[Row]) -> list[Row]:
+    """Rows over fewer operators, named so."""
+    return [row | {"regressor": row["regressor"] + SAME_FEW} for row in rows]
+
+
+def on_all(rows: Sequence[Row]) -> list[Row]:
+    """The rows that are not `on_same_few`."""
+    return [row for row in rows if not row["regressor"].endswith(SAME_FEW)]
 
 
 def errors(

@@ -10,9 +10,7 @@ from ...families import AdvectionDiffusionReaction
 from ...recipes import recipe
 from ...report import by_regressor
 from ..lab import Lab, Part, Row
-from .setting import FITTED, IN_TABLE_1, MODELS, REGRESSORS, Remembered, errors, identity, regressor
-
-SAME_FEW = {name: f"{name}, same few" for name in MODELS}  # over the operators of the fitted ones
+from .setting import FITTED, IN_TABLE_1, MODELS, REGRESSORS, Remembered, errors, identity, on_all, on_same_few, regressor
 
 
 def errors_of(lab: Lab, name: str, family: Remembered, sizes: Sequence[int], operators: int) -> list[Row]:
@@ -29,9 +27,9 @@ def measure(lab: Lab) -> list[Row]:
         most = scale.fitted_most if name in FITTED else scale.sizes[-1]
         sizes = (scale.table_n,) if name in IN_TABLE_1 else [n for n in scale.sizes if n <= most]
         rows += errors_of(lab, name, family, sizes, scale.fitted if name in FITTED else scale.operators)
-    return rows + [
-        row | {"regressor": SAME_FEW[name]} for name in MODELS for row in errors_of(lab, name, family, scale.sizes, scale.fitted)
-    ]
+    for name in MODELS:
+        rows += on_same_few(errors_of(lab, name, family, scale.sizes, scale.fitted))
+    return rows
 
 
 def table(rows: Sequence[Row]) -> list[Row]:
@@ -45,8 +43,7 @@ def table(rows: Sequence[Row]) -> list[Row]:
 
 def draw(rows: Sequence[Row], folder: Path) -> None:
     lows, highs = zip(*(recipe(name).training.n for name in MODELS), strict=True)
-    shown = [row for row in rows if row["regressor"] not in SAME_FEW.values()]
-    figures.error_against_n(shown, folder / "sizes", (max(lows), min(highs)))
+    figures.error_against_n(on_all(rows), folder / "sizes", (max(lows), min(highs)))
 
 
 PART = Part("sizes", "error against the number of examples (figure 2, left)", measure, table, draw)
