@@ -16,7 +16,7 @@ from transduce import Training, __version__, recipes, weights
 from transduce.baselines import MeanOfExamples
 from transduce.cli import app
 from transduce.evaluation import evaluate, summarise
-from transduce.families import AdvectionDiffusionReaction
+from transduce.families import AdvectionDiffusionReaction, Burgers2d
 from transduce.random_fields import generator_for
 from transduce.spaces import SineModes
 from transduce.storage import StoredFamily, read_variable, write_arrays
@@ -217,8 +217,56 @@ def test_generate(tmp_path):
     assert run(*arguments, "--force").exit_code == 0
 
 
+@pytest.fixture
+def generated(monkeypatch):
+    """The families that `generate` was asked for, nothing being drawn."""
+    families = []
+    monkeypatch.setattr("transduce.generation.generate", lambda family, *_: families.append(family))
+    return families
+
+
+def test_generate_burgers(tmp_path):
+    flags = ("--amplitude", "0.1,0.3", "--nu", 0.2, "--start", 1, "--increment", "1,2", "--workers", 1)
+    result = run("generate", "burgers", "--operators", 2, "--examples", 3, *flags, "--out", tmp_path / "b.zarr")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith("burgers: 2 operators of 3 examples")
+    assert StoredFamily(tmp_path / "b.zarr").v.shape == (2, 3, 2, 64, 64)
+    stored = xr.open_zarr(tmp_path / "b.zarr", consolidated=False)
+    assert {"amplitude": [0.1, 0.3], "nu": 0.2, "start": 1.0, "increment": [1.0, 2.0]}.items() <= stored.attrs.items()
+    assert 1 < float(stored.increment.min()) < float(stored.increment.max()) < 2
+
+
+def test_generate_burgers_as_it_is_by_default(generated, tmp_path):
+    assert run("generate", "burgers", "--out", tmp_path / "b.zarr").exit_code == 0
+    assert generated == [Burgers2d()]
+
+
+def test_generate_with_the_options_of_the_other_family(generated, tmp_path):
+    out = ("--out", tmp_path / "a.zarr")
+    for flag in ("--k-max", "--length-scale", "--t"):
+        line = fails("generate", "burgers", flag, 0.2, *out)
+        assert f"{flag} of the family adr was given for burgers; expected options of its own, --amplitude, --nu, --start, --inc" in line
+    for flag in ("--amplitude", "--nu", "--start", "--increment"):
+        line = fails("generate", "adr", flag, 0.2, *out)
+        assert f"{flag} of the family burgers was given for adr; expected options of its own, --k-max, --length-scale, --t" in line
+    assert generated == []
+
+
+@pytest.mark.parametrize("nu", ["", "x", "0.1,", "0.1,0.2,0.3", "0.1;0.2"])
+def test_generate_from_what_is_no_range(generated, tmp_path, nu):
+    result = run("generate", "burgers", "--nu", nu, "--out", tmp_path / "a.zarr")
+    assert result.exit_code == 2
+    assert "expected a number, or two with a comma between" in result.stderr
+
+
+def test_generate_from_a_range_upside_down(generated, tmp_path):
+    assert "nu=(0.5, 0.1); expected a number from 0, or (low, high)" in fails(
+        "generate", "burgers", "--nu", "0.5,0.1", "--out", tmp_path / "a.zarr"
+    )
+
+
 def test_generate_from_bad_requests(tmp_path):
-    assert "no family is called 'kdv'; known: adr" in fails("generate", "kdv", "--out", tmp_path / "a.zarr")
+    assert "no family is called 'kdv'; known: adr, burgers" in fails("generate", "kdv", "--out", tmp_path / "a.zarr")
     assert "split='exam'" in fails("generate", "adr", "--split", "exam", "--out", tmp_path / "a.zarr")
     assert "expected one of .zarr" in fails("generate", "adr", "--out", tmp_path / "a.nc")
     assert run("generate", "adr", "--operators", 0, "--out", tmp_path / "a.zarr").exit_code == 2

@@ -75,7 +75,6 @@ def root(
 
 Force = Annotated[bool, typer.Option("--force", help="Replace the output if it exists.")]
 Seed = Annotated[int, typer.Option(min=0, help="Of the draws.")]
-LargestK = Annotated[float, typer.Option(min=0, help="k is drawn from [0, this].")]
 
 
 @app.command(epilog="Example: transduce regress --model adr --examples pairs.npz --queries v.npz --out u.npz")
@@ -138,9 +137,25 @@ def train(
     _say(f"{name}: validation error {error:.3g}, {time.perf_counter() - begun:.0f} s with data and start-up, weights in {path}")
 
 
-@app.command(epilog="Example: transduce generate adr --operators 500 --examples 100 --out adr.zarr")
+def _range(text: str) -> float | tuple[float, float]:
+    """The number in "0.3", or both ends in "0.1,0.5"."""
+    try:
+        low, high = map(float, text.split(",")) if "," in text else (float(text), None)
+    except ValueError:
+        raise typer.BadParameter(f"{text!r}; expected a number, or two with a comma between, like 0.1,0.5.") from None
+    return low if high is None else (low, high)
+
+
+def _draws(what: str) -> Any:
+    """An option of a number, or of a range from which each operator draws its own."""
+    return typer.Option(parser=_range, metavar="X|LOW,HIGH", help=f"burgers: {what}.")
+
+
+@app.command(
+    epilog="Example: transduce generate adr --operators 500 --out adr.zarr    (or: generate burgers --nu 0.1,0.5 --out burgers.zarr)"
+)
 def generate(
-    family: Annotated[str, typer.Argument(help="The family: adr.")],
+    family: Annotated[str, typer.Argument(help="The family: adr or burgers.")],
     out: Annotated[Path, typer.Option(help="The Zarr store to write.")],
     operators: Annotated[int, typer.Option(min=1, help="How many operators.")] = 500,
     examples: Annotated[int, typer.Option(min=1, help="How many pairs of each.")] = 100,
@@ -150,22 +165,39 @@ def generate(
     scheduler: Annotated[
         str | None, typer.Option(help="A dask scheduler instead, like tcp://host:8786, whose workers see the same disk.")
     ] = None,
-    k_max: LargestK = 0.3,
-    length_scale: Annotated[float, typer.Option(min=0.01, help="Of the coefficients delta and nu.")] = 0.2,
-    t: Annotated[float, typer.Option(min=0, help="The target time.")] = 1.0,
+    k_max: Annotated[float | None, typer.Option(min=0, help="adr: k is drawn from [0, this]; default: 0.3.")] = None,
+    length_scale: Annotated[float | None, typer.Option(min=0.01, help="adr: of the coefficients delta and nu; default: 0.2.")] = None,
+    t: Annotated[float | None, typer.Option(min=0, help="adr: the target time; default: 1.")] = None,
+    amplitude: Annotated[Any, _draws("the standard deviation of each component at time 0; default: 0.1")] = None,
+    nu: Annotated[Any, _draws("the viscosity; default: 0.1,0.5")] = None,
+    start: Annotated[Any, _draws("the time of v; default: 0")] = None,
+    increment: Annotated[Any, _draws("the time from v to u; default: 10")] = None,
     force: Force = False,
 ) -> None:
     """Draw operators of a family with examples of each; any number of workers gives the same bytes."""
     from . import generation
-    from .families import AdvectionDiffusionReaction
+    from .families import AdvectionDiffusionReaction, Burgers2d
+
+    of_adr = {"k_max": k_max, "length_scale": length_scale, "t": t}
+    of_burgers = {"amplitude": amplitude, "nu": nu, "start": start, "increment": increment}
+    B = _built(family, {"adr": (AdvectionDiffusionReaction, of_adr), "burgers": (Burgers2d, of_burgers)})
+    begun = time.perf_counter()
+    generation.generate(B, out, operators, examples, seed, split, workers, scheduler, force)
+    _say(f"{family}: {operators} operators of {examples} examples, {time.perf_counter() - begun:.0f} s, written to {out}")
+
+
+def _built(family: str, known: dict[str, tuple[Any, dict[str, Any]]]) -> Any:
+    """The named one of the known families with those of its options that were given."""
     from .types import TransduceError
 
-    if family != "adr":
-        raise TransduceError(f"no family is called {family!r}; known: adr.")
-    B = AdvectionDiffusionReaction(length_scale=length_scale, k_max=k_max, t=t)
-    start = time.perf_counter()
-    generation.generate(B, out, operators, examples, seed, split, workers, scheduler, force)
-    _say(f"{family}: {operators} operators of {examples} examples, {time.perf_counter() - start:.0f} s, written to {out}")
+    if family not in known:
+        raise TransduceError(f"no family is called {family!r}; known: {', '.join(known)}. Name one of these.")
+    given = {name: {option: value for option, value in options.items() if value is not None} for name, (_, options) in known.items()}
+    for other in known:
+        if other != family and given[other]:
+            flags, own = (", ".join(f"--{option.replace('_', '-')}" for option in options) for options in (given[other], known[family][1]))
+            raise TransduceError(f"{flags} of the family {other} was given for {family}; expected options of its own, {own}. Leave it out.")
+    return known[family][0](**given[family])
 
 
 def _numbers(text: str) -> list[int]:

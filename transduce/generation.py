@@ -1,6 +1,6 @@
 """A family's operators, each with its pairs, drawn once and stored: an xarray dataset in Zarr.
 
-    v, u (operator, example, x)      delta, nu (operator, x)      k, t, redrawn (operator)
+    v, u (operator, example, *axes)      and the family's `parameters`, such as k (operator)
 
 Operator i comes from the generator of (split, seed, i), drawn alone and on one thread, so any number of workers on one kind of
 machine gives the same bytes. Operators are stored in blocks, a shard of each variable to a block, a chunk to an operator.
@@ -34,16 +34,6 @@ from .files import PathLike, move_into_place, versions
 from .random_fields import SPLITS, generator_for, one_thread
 from .storage import check_writable
 from .types import TransduceError
-
-LAYOUT: dict[str, tuple[str, tuple[str, ...]]] = {
-    "v": ("float32", ("operator", "example", "x")),
-    "u": ("float32", ("operator", "example", "x")),
-    "delta": ("float64", ("operator", "x")),
-    "nu": ("float64", ("operator", "x")),
-    "k": ("float64", ("operator",)),
-    "t": ("float64", ("operator",)),
-    "redrawn": ("int64", ("operator",)),
-}
 
 
 @dataclass(frozen=True)
@@ -81,15 +71,19 @@ class Request:
         """The request in JSON's own types, to compare with another."""
         return json.loads(json.dumps({"operators": self.operators, "examples": self.examples, **self.attributes()}))
 
+    def layout(self) -> dict[str, tuple[str, tuple[str, ...]]]:
+        """The variables of the store: their dtype and dimensions."""
+        functions = ("float32", ("operator", "example", *self.family.axes))
+        parameters = {name: (dtype, ("operator", *dims)) for name, (dtype, dims) in self.family.parameters.items()}
+        return {"v": functions, "u": functions, **parameters}
+
     def draw(self, operator: int) -> dict[str, Any]:
         """The variables of one operator."""
         family = replace(self.family)  # its count of redrawn solutions starts at zero
         generator = generator_for(self.split, self.seed, operator)
         O = family.sample_operator(generator)
         pairs = family.sample_pairs(O, self.examples, generator)
-        stride = (len(O.delta) - 1) // (len(family.x) - 1)
-        drawn = {"v": pairs.v, "u": pairs.u, "delta": O.delta[::stride], "nu": O.nu[::stride]}
-        return {**drawn, "k": O.k, "t": O.t, "redrawn": family.redrawn}
+        return {"v": pairs.v, "u": pairs.u, **family.parameters_of(O)}
 
 
 def generate(
@@ -104,6 +98,9 @@ def generate(
     force: bool = False,
 ) -> None:
     """Draw operators of a family that has a solver, and examples of each, into a Zarr store.
+
+    The family says what is stored of an operator beside its pairs: `parameters`, each with dtype and dimensions, and `parameters_of(O)`.
+    axes: the dimensions of its functions, with their sizes.
 
     workers: processes on this machine, by default one a core; call this under `if __name__ == "__main__":` if there are several,
     for each of them imports the script. scheduler: the address of a dask scheduler whose workers see the same folder.
@@ -150,8 +147,8 @@ def _create_store(store: Path, request: Request) -> None:
     group = zarr.create_group(store, attributes=request.attributes(), zarr_format=3)
     x = request.family.x.numpy()
     group.create_array("x", data=x, chunks=x.shape, dimension_names=("x",))
-    sizes = {"operator": request.operators, "example": request.examples, "x": len(x)}
-    for name, (dtype, dims) in LAYOUT.items():
+    sizes = {"operator": request.operators, "example": request.examples, **request.family.axes}
+    for name, (dtype, dims) in request.layout().items():
         shape = tuple(sizes[dim] for dim in dims)
         shard, rest = (request.block, *shape[1:]), shape[1:]
         group.create_array(
@@ -183,7 +180,7 @@ def _write_block(store: Path, request: Request, block: int) -> int:
         drawn = [request.draw(operator) for operator in request.members(block)]
     group = zarr.open_group(store, mode="r+")
     members = request.members(block)
-    for name in LAYOUT:
+    for name in request.layout():
         group[name][members.start : members.stop] = np.stack([operator[name] for operator in drawn])  # type: ignore[index]
     return block
 
@@ -204,6 +201,7 @@ def _written(write: Callable[[int], int], blocks: list[int], workers: int | None
 @contextmanager
 def _client(workers: int, scheduler: str | None) -> Iterator[Any]:
     try:
+        import dask
         from distributed import Client, LocalCluster
     except ImportError:
         raise TransduceError(
@@ -211,7 +209,9 @@ def _client(workers: int, scheduler: str | None) -> Iterator[Any]:
         ) from None
     if scheduler is None:
         options = {"memory_limit": 0, "dashboard_address": None, "silence_logs": logging.ERROR}
-        with LocalCluster(n_workers=workers, threads_per_worker=1, **options) as cluster, Client(cluster) as client:
+        # dask would have workers give memory back at each free, and their solvers ask for it anew: several times slower
+        keep_memory = dask.config.set({"distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": None})
+        with keep_memory, LocalCluster(n_workers=workers, threads_per_worker=1, **options) as cluster, Client(cluster) as client:
             yield client
         return
     try:

@@ -2,12 +2,15 @@
 
     g ~ G(0, k_l),      k_l(x, x') = exp(-|x - x'|^2 / (2 l^2))
 
+On the unit interval, and on the unit square made periodic, where the covariance is a product of two one-dimensional ones.
+
 Also the seeds: every draw in the library comes from a generator named by what it is for, and the draws of meta-training,
 validation and meta-test can never meet.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
@@ -65,3 +68,30 @@ def gaussian_field(n: int, points: int, length_scale: float, generator: torch.Ge
     root = _covariance_root(points, length_scale)
     normal = torch.randn(n, root.shape[1], dtype=torch.float64, generator=generator)
     return normal @ root.T
+
+
+@lru_cache(maxsize=32)
+def _periodic_root(points: int, length_scale: float) -> Float[Tensor, "x r"]:
+    """S with S S^T = k_l wrapped around the unit circle and scaled to variance one, on a grid that leaves out the last point.
+
+    The wrapped k_l is sum_j exp(-2 (pi l j)^2) cos(2 pi j x), up to a factor. Modes j below 1e-14 of the first are left out.
+    """
+    highest = math.floor(math.sqrt(-math.log(1e-14) / 2) / (math.pi * length_scale))
+    j = torch.arange(-highest, highest + 1, dtype=torch.float64)
+    x = torch.arange(points, dtype=torch.float64) / points
+    variance = torch.exp(-2 * (torch.pi * length_scale * j) ** 2)
+    waves = torch.cos(2 * torch.pi * j * x[:, None]) + torch.sin(2 * torch.pi * j * x[:, None])  # orthonormal
+    return waves * (variance / variance.sum()).sqrt()
+
+
+def periodic_field(n: int, points: int, length_scale: float, generator: torch.Generator) -> Float[Tensor, "n x y"]:
+    """n periodic fields of variance one on a uniform grid of [0, 1]^2 that leaves out the last points, in double precision.
+
+    Equal generators give the same functions on every grid.
+
+    >>> periodic_field(3, 64, 0.125, torch.Generator()).shape
+    torch.Size([3, 64, 64])
+    """
+    root = _periodic_root(points, length_scale)
+    normal = torch.randn(n, root.shape[1], root.shape[1], dtype=torch.float64, generator=generator)
+    return root @ normal @ root.T

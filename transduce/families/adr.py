@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from jaxtyping import Float
@@ -154,6 +154,14 @@ class AdvectionDiffusionReaction:
     v_length_scale: float = 0.2
     redrawn: int = field(default=0, init=False, repr=False)
 
+    parameters: ClassVar[dict[str, tuple[str, tuple[str, ...]]]] = {
+        "delta": ("float64", ("x",)),
+        "nu": ("float64", ("x",)),
+        "k": ("float64", ()),
+        "t": ("float64", ()),
+        "redrawn": ("int64", ()),
+    }
+
     def __post_init__(self) -> None:
         if self.points < 9 or (self.points - 1) % STRIDE:
             raise TransduceError(f"points={self.points}; expected 4 j + 1, of which every fourth is reported: 401, or 201, or 801.")
@@ -162,6 +170,16 @@ class AdvectionDiffusionReaction:
     def x(self) -> Float[Tensor, " x"]:
         """The grid on which functions are reported: 101 points, both ends included."""
         return torch.linspace(0, 1, self.points, dtype=torch.float64)[::STRIDE]
+
+    @property
+    def axes(self) -> dict[str, int]:
+        """The dimensions of a function."""
+        return {"x": len(self.x)}
+
+    def parameters_of(self, operator: AdvectionDiffusionReactionOperator) -> dict[str, Any]:
+        """What is stored of an operator; the coefficients on the points that are reported."""
+        delta, nu = operator.delta[::STRIDE], operator.nu[::STRIDE]
+        return {"delta": delta, "nu": nu, "k": operator.k, "t": operator.t, "redrawn": self.redrawn}
 
     def sample_operator(self, generator: torch.Generator) -> AdvectionDiffusionReactionOperator:
         """Draw delta, nu and k, and t if it is a range."""
