@@ -21,7 +21,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from . import weights
-from .kernels import Attention, Kappa, Known, kernel
+from .kernels import Attention, Kappa, Known, Prior, kernel
 from .spaces import Space, space_from_config
 from .types import ExampleSet, TransduceError, like, to_tensor
 from .uncertainty import half_widths_of
@@ -60,6 +60,7 @@ class Transducer(nn.Module):
     Of the paper's kernels: tau, their temperature, learned unless learn_tau is False; bias: in query and key; gain: of the initial
     weights (Xavier). Of the representer: feature_layers, ridges, universal (see kernels/representer.py).
     F, G: whether inputs and outputs are transformed, by default only beside the paper's kernels; shared: by the same network.
+    prior: the options of a `Prior`, on whose answers the layers, if any, build: see kernels/prior.py.
 
     >>> T = Transducer(SineModes(64), SineModes(64), depth=2, heads=4, width=16, hidden=64)
     >>> O = T.regress(ExampleSet(v, u))      # v, u of shape (50, 101)
@@ -88,18 +89,21 @@ class Transducer(nn.Module):
         shared: bool = False,
         tied: bool = False,
         gain: float = 1.0,
+        prior: dict[str, Any] | None = None,
     ):
         super().__init__()
-        F = kernel(kappa).transforms if F is None else F
-        G = kernel(kappa).transforms if G is None else G
-        options = {name: value for name, value in locals().items() if name not in ("self", "V", "U", "__class__")}
+        transforms = kernel(kappa).transforms and depth > 0
+        F, G = transforms if F is None else F, transforms if G is None else G
+        options = {name: value for name, value in locals().items() if name not in ("self", "V", "U", "transforms", "__class__")}
+        if prior is None:
+            del options["prior"]  # a card says nothing of what a model does not have
         self.config = {"V": V.config(), "U": U.config(), **options}
         if shared and (V.size != U.size or not F):
             raise TransduceError(
                 f"shared=True needs F, and V and U of one size; received F={F}, sizes {V.size} and {U.size}. Leave it out."
             )
-        if tau <= 0 or depth < 1:
-            raise TransduceError(f"tau={tau} and depth={depth}; expected a positive temperature and at least one layer.")
+        if tau <= 0 or depth < (prior is None):
+            raise TransduceError(f"tau={tau} and depth={depth}; expected a positive temperature and at least one layer, or a prior.")
         if V is U:
             V = space_from_config(U.config())
         self.V, self.U, self.depth = V.requires_grad_(False), U, depth  # V only encodes, and no encoding is learned
@@ -111,7 +115,8 @@ class Transducer(nn.Module):
             return Layer(f, g, kernel(kappa)(V.size, U.size, heads, width, **{name: options[name] for name in kernel(kappa).options}))
 
         self.spread = nn.Parameter(torch.ones(V.size), requires_grad=False)
-        self.layers = nn.ModuleList(layer() for _ in range(1 if tied else depth))
+        self.prior = None if prior is None else Layer(nn.Identity(), nn.Identity(), Prior(V, U, **prior))
+        self.layers = nn.ModuleList(layer() for _ in range(min(depth, 1) if tied else depth))
         for part in self.layers.modules():
             if isinstance(part, Feedforward | Attention):
                 for parameter in part.parameters():
@@ -159,7 +164,8 @@ class Transducer(nn.Module):
             layer.kappa.standardised(self.spread, v.square().sum(-1).mean().sqrt().clamp(min=1e-30))
 
     def _steps(self) -> list[Layer]:
-        return [self.layers[i % len(self.layers)] for i in range(self.depth)]  # type: ignore[misc]
+        kernels: list[Any] = [self.layers[i % len(self.layers)] for i in range(self.depth)]
+        return kernels if self.prior is None else [self.prior, *kernels]
 
     def forward(
         self,
@@ -183,7 +189,7 @@ class Transducer(nn.Module):
         for i, layer in enumerate(self._steps()):
             v, u = layer.F(v), layer.G(u)
             kept.append(layer.kappa.condition(v, u, mask, None if known is None else known[i]))
-            if i + 1 < self.depth:
+            if i + 1 < len(self._steps()):
                 u = layer.kappa.carry(kept[-1], v, u)
         return kept
 

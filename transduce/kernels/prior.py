@@ -1,0 +1,234 @@
+"""A Gaussian prior over operators: what is believed of O before any example, and what a few examples settle of it.
+
+    O(v)(x) = W h(v)(x),      W ~ N(W_0, diag(1 / lambda)),      B = W_0 h
+
+h are the channels of a spectral network that is learned once for all operators; each has its own read-out W. With <f, g> the mean of
+f(x) g(x)^T over x, n examples leave
+
+    W = W_0 + (sum_i <u_i - B(v_i), h(v_i)>) A^-1,      A = sum_i <h(v_i), h(v_i)> + diag(lambda),
+
+that is T(D)(v) = B(v) + sum_i K(v_i, v)(u_i - B(v_i)) with the kernel K(v', v)(r) = <r, h(v')> A^-1 h(v): a Gaussian process with mean
+B whose kernel compares functions point by point, so that every point of u_i is evidence and one example may do. Sums over examples are
+all that W needs: to leave some out costs a system as small as the number of channels. What is left of each example when it is left out
+is what the kernels of the layers then regress.
+
+The network may also see a summary of the examples, z = f(mean_i e(v_i, u_i)), which scales its layers.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar, NamedTuple
+
+import torch
+from einops import rearrange
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from ..spaces import Modes, Space
+from ..types import TransduceError
+from .kappa import Kappa, Known
+from .systems import inverse_factor
+
+PACE = 10.0  # logarithms are learned in units of this, for AdamW moves every parameter by its rate
+
+
+class SpectralLayer(nn.Module):
+    """h <- h + C(a tanh(b)),      (a, b) = (1 + scale(z)) (S h + D h) + shift(z)
+
+    S mixes channels mode by mode, on the lowest frequencies of a periodic grid, D point by point.
+    """
+
+    def __init__(self, dims: int, channels: int, modes: int, summary: int):
+        super().__init__()
+        self.dims, self.modes = dims, modes
+        frequencies = modes if dims == 1 else (2 * modes - 1) * modes
+        self.spectral = nn.Parameter(torch.randn(frequencies, channels, 2 * channels, 2) / math.sqrt(2 * channels))
+        self.pointwise = nn.Linear(channels, 2 * channels)
+        self.out = nn.Linear(channels, channels)
+        self.modulate = nn.Linear(summary, 4 * channels) if summary else None
+        if self.modulate is not None:
+            nn.init.zeros_(self.modulate.weight)
+            nn.init.zeros_(self.modulate.bias)
+
+    def forward(self, h: Float[Tensor, "f c *grid"], z: Float[Tensor, "f s"] | None) -> Float[Tensor, "f c *grid"]:
+        grid = h.shape[2:]
+        a = self._convolved(h).flatten(2) + pointwise(self.pointwise, h.flatten(2))
+        if self.modulate is not None and z is not None:
+            scale, shift = self.modulate(z)[..., None].chunk(2, 1)
+            a = (1 + scale) * a + shift
+        a, b = a.chunk(2, 1)
+        return h + pointwise(self.out, a * b.tanh()).unflatten(2, grid)
+
+    def _convolved(self, h: Float[Tensor, "f c *grid"]) -> Float[Tensor, "f d *grid"]:
+        """The inverse transform of R(k) times the transform of h, for the lowest frequencies k."""
+        axes, low = tuple(range(2, 2 + self.dims)), slice(self.modes)
+        spectrum = torch.fft.rfftn(h, dim=axes, norm="forward")
+        blocks = [(low,)] if self.dims == 1 else [(low, low), (slice(1 - self.modes, None), low)]
+        kept = [spectrum[(..., *block)] for block in blocks]
+        stacked = rearrange(torch.cat([part.flatten(2) for part in kept], 2), "f c k -> k f c")
+        mixed = rearrange(stacked @ torch.view_as_complex(self.spectral), "k f d -> f d k")
+        full = spectrum.new_zeros(len(h), mixed.shape[1], *spectrum.shape[2:])
+        for block, part, share in zip(blocks, kept, mixed.split([part[0, 0].numel() for part in kept], 2), strict=True):
+            full[(..., *block)] = share.unflatten(2, part.shape[2:])
+        return torch.fft.irfftn(full, s=h.shape[2:], dim=axes, norm="forward")
+
+
+def pointwise(linear: nn.Linear, h: Float[Tensor, "f c p"]) -> Float[Tensor, "f d p"]:
+    """A linear map of the channels at every point."""
+    return torch.baddbmm(linear.bias[:, None], linear.weight.expand(len(h), -1, -1), h)
+
+
+class Posterior(NamedTuple):
+    """What a query needs of the examples, and what bands need."""
+
+    z: Float[Tensor, "b s"] | None
+    W: Float[Tensor, "b e c"]
+    factor: Float[Tensor, "b c c"] | None  # F with F^T F = A^-1
+    residual: Float[Tensor, "b n q"]
+    deviation: Float[Tensor, "b n"]
+
+
+class Prior(Kappa):
+    """h, W_0 and the posterior of W.
+
+    channels, layers: of the network. modes: the frequencies that its layers mix, along each axis. grid: the points that it works on, along
+    each axis. readout: whether W is regressed; else it is W_0. summary: the length of z, 0 if the network sees no examples.
+    """
+
+    options: ClassVar[tuple[str, ...]] = ()
+    transforms: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        V: Space,
+        U: Space,
+        channels: int = 32,
+        layers: int = 4,
+        modes: int = 12,
+        grid: int = 32,
+        readout: bool = True,
+        summary: int = 0,
+    ):
+        super().__init__()
+        if not (isinstance(V, Modes) and isinstance(U, Modes)) or V.dims != U.dims:
+            raise TransduceError("a prior needs V and U to be SineModes or FourierModes of the same number of variables.")
+        if min(channels, layers, modes) < 1 or summary < 0 or grid < 2 * modes:
+            raise TransduceError(
+                f"channels={channels}, layers={layers}, modes={modes}, grid={grid}, summary={summary}; expected positive numbers, and a "
+                "grid of at least two points a mode."
+            )
+        self.spaces, self.grid, self.readout = (V, U), (grid,) * V.dims, readout  # in a tuple: the spaces are the Transducer's
+        inputs = V.channels + (V.dims if V.closed else 0)
+        self.lift = nn.Linear(inputs, channels)
+        self.layers = nn.ModuleList(SpectralLayer(V.dims, channels, modes, summary) for _ in range(layers))
+        self.W_0 = nn.Parameter(torch.zeros(U.channels, channels + inputs))
+        self.log_ridge = nn.Parameter(torch.full((channels + inputs,), -7.0 / PACE), requires_grad=readout)
+        self.summary = Summary(V.dims, inputs + U.channels, channels, modes, summary) if summary else None
+        self.scale = nn.Parameter(torch.ones(V.size), requires_grad=False)
+        self.unit = nn.Parameter(torch.ones(()), requires_grad=False)
+
+    def standardised(self, spread: Float[Tensor, " d_v"], size: Float[Tensor, ""]) -> None:
+        """Inputs and outputs are measured in units of the inputs' size."""
+        self.scale.copy_(spread / size)
+        self.unit.copy_(size)
+
+    def condition(
+        self, v: Float[Tensor, "b n d_v"], u: Float[Tensor, "b n d_u"], mask: Bool[Tensor, "b n"] | None = None, known: Known | None = None
+    ) -> Posterior:
+        there = torch.ones_like(u[..., 0]) if mask is None else mask.to(u.dtype)
+        inputs, target = self._inputs(v), self._on_grid(self.spaces[1], u / self.unit)
+        z = None if self.summary is None else self.summary(torch.cat([inputs, target], 2), there)
+        h, r = self._channels(inputs, z), target.flatten(3)
+        r = r - self.W_0 @ h
+        if not self.readout:
+            left, deviation = r, torch.ones_like(there, dtype=torch.float64)
+            W, factor = self.W_0.expand(len(v), -1, -1), None
+        else:
+            gram, moment = moments(h, r, there)
+            A = gram.sum(1) + torch.diag(self.ridge)
+            factor = inverse_factor(A)
+            W = self.W_0 + (moment.sum(1) @ factor.mT @ factor).to(h)
+            left, deviation = self._left_out(h, r, A, gram, moment)
+        residual = self._coefficients(left) * there[..., None]
+        return Posterior(z, W, factor, residual, deviation)
+
+    def forward(self, sources: Posterior, v: Float[Tensor, "b m d_v"]) -> Float[Tensor, "b m d_u"]:
+        return self._coefficients(sources.W[:, None] @ self._channels(self._inputs(v), sources.z))
+
+    def carry(self, sources: Posterior, v: Float[Tensor, "b n d_v"], u: Float[Tensor, "b n d_u"]) -> Float[Tensor, "b n d_u"]:
+        """What is left of each example when it is left out: the first layer's task."""
+        return sources.residual
+
+    def deviations(self, sources: Posterior, v: Float[Tensor, "b m d_v"]) -> Float[Tensor, "b m"]:
+        """The root mean square over x of the standard deviation of W h(v)(x), in units of the noise."""
+        h = self._channels(self._inputs(v), sources.z)
+        return torch.ones_like(h[:, :, 0, 0]).double() if sources.factor is None else spread_of(sources.factor[:, None], h)
+
+    @property
+    def ridge(self) -> Float[Tensor, " c"]:
+        """lambda."""
+        return (PACE * self.log_ridge.double()).exp()
+
+    def _left_out(self, h: Tensor, r: Tensor, A: Tensor, gram: Tensor, moment: Tensor) -> tuple[Tensor, Tensor]:
+        """The residual of each example from the others, and its deviation."""
+        factor = inverse_factor(A[:, None] - gram)
+        W = (moment.sum(1, keepdim=True) - moment) @ factor.mT @ factor
+        return r - W.to(h) @ h, spread_of(factor, h)
+
+    def _inputs(self, v: Float[Tensor, "b n d"]) -> Float[Tensor, "b n i *grid"]:
+        """v on the grid, and where functions end, the place: a periodic network knows none."""
+        V = self.spaces[0]
+        f = self._on_grid(V, v * self.scale)
+        if not V.closed:
+            return f
+        x = V.grid(self.grid).to(f).T.unflatten(1, self.grid)
+        return torch.cat([f, x.expand(*f.shape[:2], *x.shape)], 2)
+
+    def _on_grid(self, space: Space, c: Float[Tensor, "b n d"]) -> Float[Tensor, "b n c *grid"]:
+        f = space.decode(c, self.grid)
+        return f if space.channels > 1 else f[:, :, None]
+
+    def _coefficients(self, f: Float[Tensor, "b n c p"]) -> Float[Tensor, "b n d"]:
+        U, f = self.spaces[1], f.unflatten(3, self.grid)
+        return U.encode(f if U.channels > 1 else f[:, :, 0]) * self.unit
+
+    def _channels(self, inputs: Float[Tensor, "b n i *grid"], z: Float[Tensor, "b s"] | None) -> Float[Tensor, "b n c p"]:
+        """h, the inputs themselves among them."""
+        f = inputs.flatten(0, 1)
+        each = None if z is None else z.repeat_interleave(inputs.shape[1], 0)
+        h = pointwise(self.lift, f.flatten(2)).unflatten(2, self.grid)
+        for layer in self.layers:
+            h = layer(h, each)
+        return torch.cat([h, f], 1).flatten(2).unflatten(0, inputs.shape[:2])
+
+
+class Summary(nn.Module):
+    """z = f(mean_i e(v_i, u_i)), e being the means and mean squares over x of the channels of one layer."""
+
+    def __init__(self, dims: int, inputs: int, channels: int, modes: int, size: int):
+        super().__init__()
+        self.lift = nn.Linear(inputs, channels)
+        self.layer = SpectralLayer(dims, channels, modes, 0)
+        self.hidden = nn.Linear(2 * channels, 2 * size)
+        self.out = nn.Linear(2 * size, size)
+
+    def forward(self, pairs: Float[Tensor, "b n i *grid"], there: Float[Tensor, "b n"]) -> Float[Tensor, "b s"]:
+        grid, f = pairs.shape[3:], pairs.flatten(0, 1)
+        h = self.layer(pointwise(self.lift, f.flatten(2)).unflatten(2, grid), None).flatten(2)
+        pooled = torch.cat([h.mean(2), h.square().mean(2)], 1).unflatten(0, pairs.shape[:2])
+        mean = (pooled * there[..., None]).sum(1) / there.sum(1, keepdim=True)
+        return self.out(nn.functional.gelu(self.hidden(mean)))
+
+
+def moments(
+    h: Float[Tensor, "b n c p"], r: Float[Tensor, "b n e p"], there: Float[Tensor, "b n"]
+) -> tuple[Float[Tensor, "b n c c"], Float[Tensor, "b n e c"]]:
+    """<h_i, h_i> and <r_i, h_i> of each example, in double precision; zero where there is none."""
+    weight = there[..., None, None].double() / h.shape[-1]
+    return (h @ h.mT).double() * weight, (r @ h.mT).double() * weight
+
+
+def spread_of(factor: Float[Tensor, "b i c c"], h: Float[Tensor, "b n c p"]) -> Float[Tensor, "b n"]:
+    """sqrt(1 + <h, A^-1 h>)."""
+    return (1 + (factor @ h.double()).square().sum(2).mean(2)).sqrt()
