@@ -26,7 +26,7 @@ def table(rows: Sequence[Row]) -> list[Row]:
     """The last point of each curve."""
     last = {(row["depth"], row["tied"]): row for row in rows}
     return [
-        {"depth": depth, "weights": "tied" if tied else "untied", **{key: row[key] for key in ("parameters", "error", "seconds")}}
+        {"depth": depth, "weights": "tied" if tied else "untied", **{key: row[key] for key in ("parameters", "error")}}
         for (depth, tied), row in last.items()
     ]
 

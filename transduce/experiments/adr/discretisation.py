@@ -24,6 +24,7 @@ from .trainings import SOFTMAX, trained, training, training_data
 SPACES: dict[str, Row] = {
     "Fourier, 25 modes": {"space": "FourierModes", "modes": 25, "closed": True},
     "sine, 50 modes": {"space": "SineModes", "modes": 50},
+    "sine, 64 modes": {"space": "SineModes", "modes": 64},
     "sine, 99 modes": {"space": "SineModes", "modes": 99},
     "branch and trunk, 101 points": {"space": "BranchTrunk", "points": 101},
     "raw grid, 101 points": {"space": "Euclidean", "size": 101},

@@ -49,7 +49,7 @@ class Scale:
     ablated: int = 50
     depths: tuple[int, ...] = (1, 2, 4, 8, 16)
     stored: tuple[int, int] = (5_000, 250)
-    paper_steps: int = 20_000
+    paper_steps: int = 10_000
     training_operators: tuple[int, ...] = (50, 200, 1_000, 5_000)
 
 

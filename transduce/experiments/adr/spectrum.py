@@ -25,7 +25,7 @@ from ...spaces import SineModes
 from ...types import Operator, to_tensor
 from ..lab import Lab, Part, Row
 from .fields import rounded
-from .setting import FITTED, identity, regressor
+from .setting import identity, regressor
 
 MODES = 16
 STEP = 0.05
@@ -62,18 +62,23 @@ def audited(name: str, number: int, lab: Lab) -> Row:
 def measure(lab: Lab) -> list[Row]:
     rows, key = [], {"seed": lab.scale.seed, "n": lab.scale.table_n, "modes": MODES, "step": STEP}
     for name in REGRESSORS:
-        for number in range(lab.scale.fitted_elsewhere if name in FITTED else lab.scale.fitted):
+        for number in range(lab.scale.fitted_elsewhere if name == "fno" else lab.scale.fitted):
             found = lab.once(partial(audited, name, number, lab), audited=name, identity=identity(name), operator=number, **key)
             rows.append({"regressor": name, "operator": number, **found})
     return rows
 
 
 def table(rows: Sequence[Row]) -> list[Row]:
+    """Means over each regressor's operators, and over the few that all have been given."""
+    names = dict.fromkeys(row["regressor"] for row in rows)
+    fewest = min(sum(row["regressor"] == name for row in rows) for name in names)
     lines = []
-    for name in dict.fromkeys(row["regressor"] for row in rows):
+    for name in names:
         own = [row for row in rows if row["regressor"] == name]
         means = {key: float(np.mean([row[key] for row in own])) for key in ("distance", "gain_distance", "coupling", "true_coupling")}
-        lines.append({"regressor": name, **{key.replace("_", " "): value for key, value in means.items()}, "operators": len(own)})
+        line = {"regressor": name, "operators": len(own), **{key.replace("_", " "): value for key, value in means.items()}}
+        line[f"distance, same {fewest}"] = float(np.mean([row["distance"] for row in own[:fewest]]))
+        lines.append(line)
     return lines
 
 
