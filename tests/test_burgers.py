@@ -244,7 +244,7 @@ def test_a_family_of_finer_resolution_reports_fewer_points():
 
 def test_amplitude_is_the_standard_deviation():
     family = Burgers2d(amplitude=0.3, start=0.0, points=16)
-    v = family.sample_inputs(family.sample_operator(generator_for("train", 0)), 2000, generator_for("train", 1))
+    v = family.sample_starts(family.sample_operator(generator_for("train", 0)), 2000, generator_for("train", 1))
     assert abs(v.square().mean((0, 2, 3)).sqrt() / 0.3 - 1).max() < 0.03
 
 
@@ -267,7 +267,8 @@ def test_ranges_are_drawn_within_their_bounds():
         ({"increment": -1.0}, "increment=-1.0"),
         ({"amplitude": math.nan}, "amplitude=nan"),
         ({"start": (0.0, math.inf)}, "start="),
-        ({"points": 2}, "points=2; expected at least 4"),
+        ({"points": 2}, "points=2; expected a whole number of at least 4"),
+        ({"resolution": 0}, "resolution=0"),
         ({"dt": 0.0}, "dt=0.0"),
         ({"length_scale": 0.0}, "length_scale=0.0"),
     ],

@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from transduce import ExampleSet, Transducer
-from transduce.kernels import Prior
+from transduce.kernels import prior_of
+from transduce.kernels.prior import SpectralLayer
 from transduce.spaces import Euclidean, FourierModes, SineModes
 from transduce.types import TransduceError
 
@@ -70,8 +71,7 @@ def test_what_is_left_of_an_example_is_what_the_others_leave(dims):
     for i in range(5):
         others = [j for j in range(5) if j != i]
         alone = u[:, i : i + 1] - T(v[:, others], u[:, others], v[:, i : i + 1])
-        shown = T.U.encode(T.U.decode(alone, (12,) * T.U.dims))  # the network's own grid
-        assert torch.allclose(residual[:, i : i + 1], shown, atol=1e-8)
+        assert torch.allclose(residual[:, i : i + 1], alone, atol=1e-8)
 
 
 @pytest.mark.parametrize("dims", SPACES)
@@ -98,8 +98,32 @@ def test_with_a_heavy_ridge_the_answer_is_the_prior():
     v, u = coefficients(T, 2, 4)
     with torch.no_grad():
         T.prior.kappa.log_ridge.fill_(5.0)
-    assert torch.allclose(T(v, u, v), T(v, 0 * u, v), atol=1e-6)
-    assert torch.allclose(model(readout=False)(v, u, v), model(readout=False)(v, 0 * u, v))
+    prior = T.prior.kappa
+    B = T.U.encode((prior.W_0 @ prior._channels(prior._inputs(v / T.spread), None)).unflatten(3, (12, 12))) * prior.unit
+    assert torch.allclose(T(v, u, v), B, atol=1e-6)
+    assert torch.allclose(model(readout=False)(v, u, v), B)
+
+
+def test_one_large_example_spoils_neither_single_precision_nor_what_is_left_of_it():
+    T, single = model(), model().float()
+    v, u = coefficients(T, 2, 6)
+    v[:, 0], u[:, 0] = 1e4 * v[:, 0], 1e4 * u[:, 0]
+    exact, rounded = T(v, u, v[:, 1:]), single(v.float(), u.float(), v[:, 1:].float())
+    assert (rounded - exact).norm() < 1e-3 * exact.norm()
+    large_v, large_u = 1e4 * v[:, :1], 1e4 * u[:, :1]
+    residual = T.condition(torch.cat([large_v, v[:, 1:]], 1), torch.cat([large_u, u[:, 1:]], 1))[0].residual[:, :1]
+    assert torch.allclose(residual, large_u - T(v[:, 1:], u[:, 1:], large_v), rtol=1e-6, atol=0)
+
+
+@pytest.mark.parametrize(("dims", "modes"), [("1-D", 1), ("1-D", 3), ("2-D", 1), ("2-D", 3)])
+def test_layers_mix_the_lowest_frequencies_alone(dims, modes):
+    layer = SpectralLayer(SPACES[dims]().dims, 2, modes, 0).double()
+    x = torch.arange(12, dtype=torch.float64) / 12
+    for frequency in range(7):
+        wave = torch.cos(2 * torch.pi * frequency * x) * torch.ones(1, 2, *[12] * (layer.dims - 1), 1, dtype=torch.float64)
+        for turned in (wave, wave.transpose(-1, -2)) if layer.dims == 2 else (wave,):
+            size = layer._convolved(turned).abs().max()
+            assert size > 1e-3 if frequency < modes else size < 1e-12
 
 
 def test_shifted_functions_have_shifted_answers():
@@ -143,8 +167,33 @@ class Wrong:
 
 
 @pytest.mark.parametrize(
-    "wrong", [Wrong(Euclidean(8), {}, "SineModes or FourierModes"), Wrong(SineModes(8), {"modes": 7}, "two points a mode")], ids=str
+    "wrong",
+    [
+        Wrong(Euclidean(8), {}, "SineModes or FourierModes"),
+        Wrong(SineModes(8), {"modes": 7}, "at least 14 points"),
+        Wrong(SineModes(64), {}, "at least 66 points"),
+        Wrong(SineModes(8), {"layers": 0}, "at least one"),
+        Wrong(SineModes(8), {"chanels": 4}, "no option chanels; expected of channels"),
+    ],
+    ids=lambda wrong: wrong.said,
 )
 def test_bad_options_are_told(wrong):
     with pytest.raises(TransduceError, match=wrong.said):
-        Prior(wrong.V, wrong.V, **(SMALL | wrong.options))
+        prior_of(wrong.V, wrong.V, SMALL | wrong.options)
+
+
+def test_a_prior_is_between_functions_on_one_kind_of_grid():
+    with pytest.raises(TransduceError, match="the same kind of grid"):
+        prior_of(SineModes(4), FourierModes(4), SMALL)
+
+
+def test_kernels_that_transform_do_not_follow_a_prior():
+    with pytest.raises(TransduceError, match="kappa='representer'"):
+        Transducer(SineModes(8), SineModes(8), prior=SMALL)
+
+
+def test_a_card_holds_all_options_of_a_prior():
+    given = dict(SMALL)
+    T = Transducer(SineModes(8), SineModes(8), depth=0, prior=given)
+    given["channels"] = 99
+    assert T.config["prior"] == SMALL | {"readout": True, "summary": 0}

@@ -172,6 +172,9 @@ def generate(
     nu: Annotated[Any, _draws("the viscosity; default: 0.1,0.5")] = None,
     start: Annotated[Any, _draws("the time of v; default: 0")] = None,
     increment: Annotated[Any, _draws("the time from v to u; default: 10")] = None,
+    resolution: Annotated[
+        int | None, typer.Option(min=1, help="burgers: points a side to solve on, at least; 128 for amplitudes like 0.3; default: 64.")
+    ] = None,
     force: Force = False,
 ) -> None:
     """Draw operators of a family with examples of each; any number of workers gives the same bytes."""
@@ -179,7 +182,7 @@ def generate(
     from .families import AdvectionDiffusionReaction, Burgers2d
 
     of_adr = {"k_max": k_max, "length_scale": length_scale, "t": t}
-    of_burgers = {"amplitude": amplitude, "nu": nu, "start": start, "increment": increment}
+    of_burgers = {"amplitude": amplitude, "nu": nu, "start": start, "increment": increment, "resolution": resolution}
     B = _built(family, {"adr": (AdvectionDiffusionReaction, of_adr), "burgers": (Burgers2d, of_burgers)})
     begun = time.perf_counter()
     generation.generate(B, out, operators, examples, seed, split, workers, scheduler, force)

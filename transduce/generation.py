@@ -100,7 +100,7 @@ def generate(
     """Draw operators of a family that has a solver, and examples of each, into a Zarr store.
 
     The family says what is stored of an operator beside its pairs: `parameters`, each with dtype and dimensions, and `parameters_of(O)`.
-    axes: the dimensions of its functions, with their sizes.
+    axes: the dimensions of its functions, with their coordinates.
 
     workers: processes on this machine, by default one a core; call this under `if __name__ == "__main__":` if there are several,
     for each of them imports the script. scheduler: the address of a dask scheduler whose workers see the same folder.
@@ -145,9 +145,10 @@ def _prepare(unfinished: Path, request: Request, force: bool) -> None:
 
 def _create_store(store: Path, request: Request) -> None:
     group = zarr.create_group(store, attributes=request.attributes(), zarr_format=3)
-    x = request.family.x.numpy()
-    group.create_array("x", data=x, chunks=x.shape, dimension_names=("x",))
-    sizes = {"operator": request.operators, "example": request.examples, **request.family.axes}
+    sizes = {"operator": request.operators, "example": request.examples}
+    for name, coordinates in request.family.axes.items():
+        sizes[name] = len(coordinates)
+        group.create_array(name, data=coordinates.numpy(), chunks=(len(coordinates),), dimension_names=(name,))
     for name, (dtype, dims) in request.layout().items():
         shape = tuple(sizes[dim] for dim in dims)
         shard, rest = (request.block, *shape[1:]), shape[1:]

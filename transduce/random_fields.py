@@ -37,6 +37,11 @@ def generator_for(split: str, *numbers: int) -> torch.Generator:
     return torch.Generator().manual_seed(seed_for(split, *numbers))
 
 
+def uniform(low: float, high: float, generator: torch.Generator) -> float:
+    """A draw from [low, high]; it takes one number from the generator even where they are equal."""
+    return low + (high - low) * torch.rand((), dtype=torch.float64, generator=generator).item()
+
+
 @contextmanager
 def one_thread() -> Iterator[None]:
     """Sums are split among threads, so their number would change the last bits."""

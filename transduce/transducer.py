@@ -21,12 +21,12 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from . import weights
-from .kernels import Attention, Kappa, Known, Prior, kernel
+from .kernels import Attention, Kappa, Known, kernel, prior_of
 from .spaces import Space, space_from_config
 from .types import ExampleSet, TransduceError, like, to_tensor
 from .uncertainty import half_widths_of
 
-CHUNK = 1024  # queries that are answered at once
+CHUNK = 1024  # queries that are answered at once, or as many fewer as a prior's grid is larger
 
 
 class Feedforward(nn.Module):
@@ -94,9 +94,8 @@ class Transducer(nn.Module):
         super().__init__()
         transforms = kernel(kappa).transforms and depth > 0
         F, G = transforms if F is None else F, transforms if G is None else G
-        options = {name: value for name, value in locals().items() if name not in ("self", "V", "U", "transforms", "__class__")}
-        if prior is None:
-            del options["prior"]  # a card says nothing of what a model does not have
+        apart = ("self", "V", "U", "prior", "transforms", "apart", "__class__")
+        options = {name: value for name, value in locals().items() if name not in apart}
         self.config = {"V": V.config(), "U": U.config(), **options}
         if shared and (V.size != U.size or not F):
             raise TransduceError(
@@ -115,7 +114,15 @@ class Transducer(nn.Module):
             return Layer(f, g, kernel(kappa)(V.size, U.size, heads, width, **{name: options[name] for name in kernel(kappa).options}))
 
         self.spread = nn.Parameter(torch.ones(V.size), requires_grad=False)
-        self.prior = None if prior is None else Layer(nn.Identity(), nn.Identity(), Prior(V, U, **prior))
+        self.prior: Layer | None = None
+        if prior is not None:
+            if F or G:
+                raise TransduceError(
+                    f"kappa={kappa!r} with F={F} and G={G} after a prior, which leaves no functions to transform but residuals; expected "
+                    "neither. Use kappa='representer', or depth=0 for the prior alone."
+                )
+            self.prior = Layer(nn.Identity(), nn.Identity(), prior_of(V, U, prior))
+            self.config["prior"] = self.prior.kappa.config
         self.layers = nn.ModuleList(layer() for _ in range(min(depth, 1) if tied else depth))
         for part in self.layers.modules():
             if isinstance(part, Feedforward | Attention):
@@ -248,14 +255,15 @@ class ConditionedOperator:
             raise TransduceError(f"band={band}; expected a share of the values between 0 and 1, like 0.9.")
         with torch.no_grad():
             coefficients = self._coefficients(v, x)
-            deviations = torch.cat([self.T.deviations(self._kept, part) for part in coefficients.split(CHUNK, 1)], 1)[0]
+            parts = self._chunks(coefficients)
+            deviations = torch.cat([self.T.deviations(self._kept, part) for part in parts], 1)[0]
             if self.T.config["G"]:  # residuals would be of G(u)
                 raise TransduceError("a model whose G transforms outputs has no bands; expected one with G=False, such as 'adr'.")
             sources, channels = self._kept[-1], self.T.U.channels
             left = sources.residual[0]
             residuals, answers, mean = (self._decode(c, at) for c in (left, self._u - left, self._queried(coefficients)[-1][0]))
-            parts = zip(*(f.reshape(len(f), channels, -1).unbind(1) for f in (residuals, answers, mean)), strict=True)
-            halves = [half_widths_of(r, a, sources.deviation[0], m, deviations, band).to(mean) for r, a, m in parts]
+            by_channel = zip(*(f.reshape(len(f), channels, -1).unbind(1) for f in (residuals, answers, mean)), strict=True)
+            halves = [half_widths_of(r, a, sources.deviation[0], m, deviations, band).to(mean) for r, a, m in by_channel]
             lead = 1 + (channels > 1)
             half = torch.stack(halves, 1).reshape(*mean.shape[:lead], *[1] * (mean.ndim - lead))
             return self._like(mean, v, at), self._like(mean - half, v, at), self._like(mean + half, v, at)
@@ -290,7 +298,7 @@ class ConditionedOperator:
         return [Known(sources, list(rows)) for sources in self._kept]
 
     def layer_estimates(self, v: Any, at: Any = None, x: Any = None) -> Any:
-        """The stream after each layer, decoded: shape (depth, *shape of a call)."""
+        """The stream after each layer, decoded: shape (depth, *shape of a call); of a prior first, where there is one."""
         with self._gradients(v):
             estimates = [self._answer(u, v, at) for u in self._stream(v, x)]
         if isinstance(v, xr.DataArray):
@@ -306,8 +314,12 @@ class ConditionedOperator:
         return self._encode(self.T.V, v, None if x is None else to_tensor(x, "x"), "v")[0][None]
 
     def _queried(self, coefficients: Float[Tensor, "1 m d_v"]) -> list[Float[Tensor, "1 m d_u"]]:
-        parts = [self.T.query(self._kept, part) for part in coefficients.split(CHUNK, 1)]  # so that memory stays in the cache
+        parts = [self.T.query(self._kept, part) for part in self._chunks(coefficients)]
         return [torch.cat(layer, 1) for layer in zip(*parts, strict=True)]
+
+    def _chunks(self, coefficients: Float[Tensor, "1 m d_v"]) -> Sequence[Tensor]:
+        """Queries in parts, so that memory stays in the cache."""
+        return coefficients.split(CHUNK if self.T.prior is None else max(1, CHUNK // 16), 1)
 
     def _encode(self, space: Space, f: Any, x: Tensor | None, name: str) -> tuple[Tensor, tuple[int, ...]]:
         """Coefficients in the model's precision, and the shape of the grid."""

@@ -29,7 +29,7 @@ from transduce.random_fields import generator_for
 from transduce.report import markdown_table, write_rows
 from transduce.types import Regressor, Task
 
-OPERATORS, QUERIES, SEED = 4, 50, 5
+OPERATORS, POOL, QUERIES, SEED = 4, 200, 50, 5
 FITTINGS = {
     "fno": Fitting(epochs=300, steps=1500, lr=3e-3, batch=10, falling=True),
     "deeponet": Fitting(epochs=400, steps=2000, lr=3e-3, batch=50, falling=True, weight_decay=1e-4),
@@ -103,10 +103,10 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("results/adr/rivals.json"))
     parser.add_argument("--work", type=Path, default=Path("runs/rival_tuning"), help="a folder for what has been measured")
     arguments = parser.parse_args()
-    lab = Lab(None, arguments.work, f"seed-{SEED}-queries-{QUERIES}")
+    lab = Lab(None, arguments.work, f"{OPERATORS}-{POOL}-{QUERIES}-{SEED}")
     torch.set_num_threads(1)
     family = AdvectionDiffusionReaction()
-    tasks = [family.sample_task(200, QUERIES, generator_for("validation", SEED, number)) for number in range(OPERATORS)]
+    tasks = [family.sample_task(POOL, QUERIES, generator_for("validation", SEED, number)) for number in range(OPERATORS)]
     trials = [(name, choice, changed(name, options), 50) for name, choices in CHOICES.items() for choice, options in choices.items()]
     trials += [(name, "as chosen", rival(name), 200) for name in CHOICES]
     rows: list[dict[str, Any]] = []

@@ -115,6 +115,7 @@ def reproduce(
 
     regressors: what identifies each of them, such as a checksum of its weights: measurements hold for these alone.
     """
+    origin = provenance()  # of the code that measures, whatever is committed meanwhile
     settings = json.loads(json.dumps({**asdict(scale), "regressors": regressors}))
     known = {part.name: _known(out / f"{part.name}.json", settings, force) for part in parts}
     for place, part in enumerate(parts, 1):
@@ -124,7 +125,7 @@ def reproduce(
             lab = Lab(scale, work, part.name)
             rows = part.measure(lab)
             command = f"transduce reproduce {experiment}{' --quick' if scale.quick else ''} --only {part.name}"
-            about = {"command": command, "seed": scale.seed, "seconds": round(lab.seconds, 1), "settings": settings, **provenance()}
+            about = {"command": command, "seed": scale.seed, "seconds": round(lab.seconds, 1), "settings": settings, **origin}
             report.write_rows(out / f"{part.name}.json", rows, **about)
             result = {"rows": json.loads(json.dumps(rows))}
         part.show(result, out)

@@ -24,7 +24,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from ..random_fields import gaussian_field
+from ..random_fields import gaussian_field, uniform
 from ..types import ExampleSet, Task, TransduceError, like, to_tensor
 
 STRIDE = 4
@@ -133,10 +133,6 @@ def _refine(s: Float[Tensor, "*b x"], stride: int) -> Float[Tensor, "*b y"]:
     return fine[..., : intervals * stride + 1]
 
 
-def _uniform(low: float, high: float, generator: torch.Generator) -> float:
-    return low + (high - low) * torch.rand((), dtype=torch.float64, generator=generator).item()
-
-
 @dataclass
 class AdvectionDiffusionReaction:
     """The family B of ADR operators.
@@ -172,9 +168,9 @@ class AdvectionDiffusionReaction:
         return torch.linspace(0, 1, self.points, dtype=torch.float64)[::STRIDE]
 
     @property
-    def axes(self) -> dict[str, int]:
-        """The dimensions of a function."""
-        return {"x": len(self.x)}
+    def axes(self) -> dict[str, Tensor]:
+        """The dimensions of a function, with their coordinates."""
+        return {"x": self.x}
 
     def parameters_of(self, operator: AdvectionDiffusionReactionOperator) -> dict[str, Any]:
         """What is stored of an operator; the coefficients on the points that are reported."""
@@ -185,8 +181,8 @@ class AdvectionDiffusionReaction:
         """Draw delta, nu and k, and t if it is a range."""
         a, b = gaussian_field(2, self.points, self.length_scale, generator)
         mask = boundary_mask(torch.linspace(0, 1, self.points, dtype=torch.float64))
-        k = _uniform(0.0, self.k_max, generator)
-        t = _uniform(*self.t, generator) if isinstance(self.t, tuple) else self.t
+        k = uniform(0.0, self.k_max, generator)
+        t = uniform(*self.t, generator) if isinstance(self.t, tuple) else self.t
         return AdvectionDiffusionReactionOperator(0.01 * a**2 * mask, 0.05 * b * mask, k, t, self.steps)
 
     def sample_operators(self, count: int, generator: torch.Generator) -> AdvectionDiffusionReactionOperator:

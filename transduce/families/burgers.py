@@ -31,7 +31,7 @@ import torch
 from jaxtyping import Complex, Float
 from torch import Tensor
 
-from ..random_fields import periodic_field
+from ..random_fields import periodic_field, uniform
 from ..types import ExampleSet, Task, TransduceError, like, to_tensor
 
 SIDE = 64.0
@@ -64,7 +64,7 @@ class _Flow:
         precise: dict[str, Any] = {"dtype": torch.float64, "device": s.device}
         j_1, j_2 = torch.fft.fftfreq(p, 1 / p, **precise)[:, None], torch.fft.rfftfreq(q, 1 / q, **precise)
         k_1, k_2 = 2 * torch.pi / SIDE * j_1, 2 * torch.pi / SIDE * j_2
-        kept = (3 * j_1.abs() < p) * (3 * j_2 < q)[: self.columns]
+        kept = (3 * j_1.abs() < p).expand(-1, self.columns)
         rate = -nu * (k_1**2 + k_2**2)
         self.rate = rate.to(s.dtype)
         self.kept = kept.to(s.dtype.to_complex())
@@ -120,6 +120,9 @@ class Burgers2dOperator:
     resolution: int = 64
     dt: float = DT
 
+    def __post_init__(self) -> None:
+        _check(self, ("nu", "increment", "start", "amplitude"), {"resolution": 1, "dt": 1e-6})
+
     def __call__(self, v: Any) -> Any:
         s = to_tensor(v, "v")
         if s.ndim != 4 or s.shape[1] != 2 or len(s) < 1 or min(s.shape[2:]) < 4:
@@ -166,15 +169,7 @@ class Burgers2d:
     }
 
     def __post_init__(self) -> None:
-        for name in ("amplitude", "nu", "start", "increment"):
-            low, high = _ends(getattr(self, name))
-            if not 0 <= low <= high < math.inf:
-                raise TransduceError(
-                    f"{name}={getattr(self, name)}; expected a number from 0, or (low, high) with low first. Swap them or change the sign."
-                )
-        for name, least in {"points": 4, "length_scale": 0.01, "dt": 1e-6}.items():
-            if not getattr(self, name) >= least:
-                raise TransduceError(f"{name}={getattr(self, name)}; expected at least {least:g}. Raise it.")
+        _check(self, ("amplitude", "nu", "start", "increment"), {"points": 4, "length_scale": 0.01, "resolution": 1, "dt": 1e-6})
 
     @property
     def x(self) -> Float[Tensor, " x"]:
@@ -182,9 +177,9 @@ class Burgers2d:
         return torch.arange(self.points, dtype=torch.float64) / self.points
 
     @property
-    def axes(self) -> dict[str, int]:
-        """The dimensions of a function."""
-        return {"component": 2, "x": self.points, "y": self.points}
+    def axes(self) -> dict[str, Tensor]:
+        """The dimensions of a function, with their coordinates."""
+        return {"component": torch.arange(2), "x": self.x, "y": self.x}
 
     def parameters_of(self, operator: Burgers2dOperator) -> dict[str, Any]:
         """What is stored of an operator."""
@@ -193,10 +188,10 @@ class Burgers2d:
     def sample_operator(self, generator: torch.Generator) -> Burgers2dOperator:
         """Draw nu, the two times and the amplitude."""
         ranges = (self.nu, self.increment, self.start, self.amplitude)
-        nu, increment, start, amplitude = (_uniform(*_ends(value), generator) for value in ranges)
+        nu, increment, start, amplitude = (uniform(*_ends(value), generator) for value in ranges)
         return Burgers2dOperator(nu, increment, start, amplitude, self.resolution, self.dt)
 
-    def sample_inputs(self, operator: Burgers2dOperator, n: int, generator: torch.Generator) -> Float[Tensor, "n 2 x x"]:
+    def sample_starts(self, operator: Burgers2dOperator, n: int, generator: torch.Generator) -> Float[Tensor, "n 2 x x"]:
         """Draw states at the operator's start, in single precision, on the grid that they are solved on."""
         points = self.points * self._stride
         s = operator.amplitude * periodic_field(2 * n, points, self.length_scale, generator)
@@ -204,7 +199,7 @@ class Burgers2d:
 
     def sample_pairs(self, operator: Burgers2dOperator, n: int, generator: torch.Generator) -> ExampleSet:
         """n pairs (v, O(v)) of one operator in single precision, on the points that are reported."""
-        v = self.sample_inputs(operator, n, generator)
+        v = self.sample_starts(operator, n, generator)
         u = operator(v)
         return ExampleSet(*(s[..., :: self._stride, :: self._stride].contiguous() for s in (v, u)))
 
@@ -218,10 +213,20 @@ class Burgers2d:
         return -(-self.resolution // self.points)
 
 
+def _check(owner: Any, ranges: tuple[str, ...], least: dict[str, float | int]) -> None:
+    """Raise if a range is not one of numbers from 0 up, or a number is below its least."""
+    for name in ranges:
+        low, high = _ends(getattr(owner, name))
+        if not 0 <= low <= high < math.inf:
+            raise TransduceError(
+                f"{name}={getattr(owner, name)}; expected a number from 0, or (low, high) with low first. Swap them or change the sign."
+            )
+    for name, smallest in least.items():
+        value = getattr(owner, name)
+        if not value >= smallest or (name in ("points", "resolution") and value != int(value)):
+            whole = "a whole number of " if name in ("points", "resolution") else ""
+            raise TransduceError(f"{name}={value}; expected {whole}at least {smallest:g}. Raise it.")
+
+
 def _ends(value: Range) -> tuple[float, float]:
     return value if isinstance(value, tuple) else (value, value)
-
-
-def _uniform(low: float, high: float, generator: torch.Generator) -> float:
-    """A draw from [low, high]; it takes one number from the generator even where they are equal."""
-    return low + (high - low) * torch.rand((), dtype=torch.float64, generator=generator).item()

@@ -6,6 +6,7 @@ from .attention import Attention as Attention
 from .kappa import Kappa as Kappa
 from .kappa import Known as Known
 from .prior import Prior as Prior
+from .prior import prior_of as prior_of
 from .representer import Representer as Representer
 
 KERNELS: dict[str, type[Kappa]] = {"exp_dot": ExpDot, "rbf": Rbf, "l2": L2, "representer": Representer}

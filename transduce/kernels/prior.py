@@ -12,13 +12,15 @@ B whose kernel compares functions point by point, so that every point of u_i is 
 all that W needs: to leave some out costs a system as small as the number of channels. What is left of each example when it is left out
 is what the kernels of the layers then regress.
 
-The network may also see a summary of the examples, z = f(mean_i e(v_i, u_i)), which scales its layers.
+The network may also see a summary of the examples, z = f(mean_i e(v_i, u_i)), which scales its layers. An example that is left out of
+W is not left out of z: what is left of it is then a little too small.
 """
 
 from __future__ import annotations
 
+import inspect
 import math
-from typing import ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from einops import rearrange
@@ -28,9 +30,7 @@ from torch import Tensor, nn
 from ..spaces import Modes, Space
 from ..types import TransduceError
 from .kappa import Kappa, Known
-from .systems import inverse_factor
-
-PACE = 10.0  # logarithms are learned in units of this, for AdamW moves every parameter by its rate
+from .systems import PACE, SMALLEST_RIDGE, inverse_factor
 
 
 class SpectralLayer(nn.Module):
@@ -42,7 +42,8 @@ class SpectralLayer(nn.Module):
     def __init__(self, dims: int, channels: int, modes: int, summary: int):
         super().__init__()
         self.dims, self.modes = dims, modes
-        frequencies = modes if dims == 1 else (2 * modes - 1) * modes
+        self.rows = [*range(modes), *(range(1 - modes, 0) if dims == 2 else [])]  # of the lowest frequencies, from zero up and below it
+        frequencies = modes ** (dims - 1) * len(self.rows)
         self.spectral = nn.Parameter(torch.randn(frequencies, channels, 2 * channels, 2) / math.sqrt(2 * channels))
         self.pointwise = nn.Linear(channels, 2 * channels)
         self.out = nn.Linear(channels, channels)
@@ -54,7 +55,7 @@ class SpectralLayer(nn.Module):
     def forward(self, h: Float[Tensor, "f c *grid"], z: Float[Tensor, "f s"] | None) -> Float[Tensor, "f c *grid"]:
         grid = h.shape[2:]
         a = self._convolved(h).flatten(2) + pointwise(self.pointwise, h.flatten(2))
-        if self.modulate is not None and z is not None:
+        if self.modulate is not None:
             scale, shift = self.modulate(z)[..., None].chunk(2, 1)
             a = (1 + scale) * a + shift
         a, b = a.chunk(2, 1)
@@ -62,16 +63,16 @@ class SpectralLayer(nn.Module):
 
     def _convolved(self, h: Float[Tensor, "f c *grid"]) -> Float[Tensor, "f d *grid"]:
         """The inverse transform of R(k) times the transform of h, for the lowest frequencies k."""
-        axes, low = tuple(range(2, 2 + self.dims)), slice(self.modes)
-        spectrum = torch.fft.rfftn(h, dim=axes, norm="forward")
-        blocks = [(low,)] if self.dims == 1 else [(low, low), (slice(1 - self.modes, None), low)]
-        kept = [spectrum[(..., *block)] for block in blocks]
-        stacked = rearrange(torch.cat([part.flatten(2) for part in kept], 2), "f c k -> k f c")
-        mixed = rearrange(stacked @ torch.view_as_complex(self.spectral), "k f d -> f d k")
-        full = spectrum.new_zeros(len(h), mixed.shape[1], *spectrum.shape[2:])
-        for block, part, share in zip(blocks, kept, mixed.split([part[0, 0].numel() for part in kept], 2), strict=True):
-            full[(..., *block)] = share.unflatten(2, part.shape[2:])
-        return torch.fft.irfftn(full, s=h.shape[2:], dim=axes, norm="forward")
+        spectrum = torch.fft.rfft(h, norm="forward")[..., : self.modes]
+        if self.dims == 2:
+            spectrum = torch.fft.fft(spectrum, dim=2, norm="forward")[:, :, self.rows]
+        mixed = rearrange(spectrum.flatten(2), "f c k -> k f c") @ torch.view_as_complex(self.spectral)
+        mixed = rearrange(mixed, "k f d -> f d k").unflatten(2, spectrum.shape[2:])
+        if self.dims == 2:
+            full = mixed.new_zeros(*mixed.shape[:2], h.shape[2], self.modes)
+            full[:, :, self.rows] = mixed
+            mixed = torch.fft.ifft(full, dim=2, norm="forward")
+        return torch.fft.irfft(mixed, n=h.shape[-1], norm="forward")
 
 
 def pointwise(linear: nn.Linear, h: Float[Tensor, "f c p"]) -> Float[Tensor, "f d p"]:
@@ -84,7 +85,7 @@ class Posterior(NamedTuple):
 
     z: Float[Tensor, "b s"] | None
     W: Float[Tensor, "b e c"]
-    factor: Float[Tensor, "b c c"] | None  # F with F^T F = A^-1
+    factor: Float[Tensor, "b c c"] | None  # F with F^T F = A^-1, if W is regressed
     residual: Float[Tensor, "b n q"]
     deviation: Float[Tensor, "b n"]
 
@@ -95,9 +96,6 @@ class Prior(Kappa):
     channels, layers: of the network. modes: the frequencies that its layers mix, along each axis. grid: the points that it works on, along
     each axis. readout: whether W is regressed; else it is W_0. summary: the length of z, 0 if the network sees no examples.
     """
-
-    options: ClassVar[tuple[str, ...]] = ()
-    transforms: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -111,13 +109,20 @@ class Prior(Kappa):
         summary: int = 0,
     ):
         super().__init__()
-        if not (isinstance(V, Modes) and isinstance(U, Modes)) or V.dims != U.dims:
-            raise TransduceError("a prior needs V and U to be SineModes or FourierModes of the same number of variables.")
-        if min(channels, layers, modes) < 1 or summary < 0 or grid < 2 * modes:
+        options = {name: value for name, value in locals().items() if name not in ("self", "V", "U", "__class__")}
+        if not (isinstance(V, Modes) and isinstance(U, Modes)) or (V.dims, V.closed) != (U.dims, U.closed):
             raise TransduceError(
-                f"channels={channels}, layers={layers}, modes={modes}, grid={grid}, summary={summary}; expected positive numbers, and a "
-                "grid of at least two points a mode."
+                f"a prior was asked for between {V.config()} and {U.config()}; expected SineModes or FourierModes of the same number of "
+                "variables, on the same kind of grid. Leave the prior out, or give both the same space."
             )
+        if min(channels, layers, modes) < 1 or summary < 0:
+            raise TransduceError(
+                f"channels={channels}, layers={layers}, modes={modes}, summary={summary}; expected at least one of the first three."
+            )
+        needed = max(2 * modes, *(space.points_for(int(space.frequencies().max())) for space in (V, U)))
+        if grid < needed:
+            raise TransduceError(f"grid={grid}; layers of {modes} modes, and those of V and U, need at least {needed} points. Give those.")
+        self.config: dict[str, Any] = options
         self.spaces, self.grid, self.readout = (V, U), (grid,) * V.dims, readout  # in a tuple: the spaces are the Transducer's
         inputs = V.channels + (V.dims if V.closed else 0)
         self.lift = nn.Linear(inputs, channels)
@@ -139,18 +144,18 @@ class Prior(Kappa):
         there = torch.ones_like(u[..., 0]) if mask is None else mask.to(u.dtype)
         inputs, target = self._inputs(v), self._on_grid(self.spaces[1], u / self.unit)
         z = None if self.summary is None else self.summary(torch.cat([inputs, target], 2), there)
-        h, r = self._channels(inputs, z), target.flatten(3)
-        r = r - self.W_0 @ h
+        h = self._channels(inputs, z)
         if not self.readout:
-            left, deviation = r, torch.ones_like(there, dtype=torch.float64)
-            W, factor = self.W_0.expand(len(v), -1, -1), None
+            W, factor, deviation = self.W_0.expand(len(v), -1, -1), None, torch.ones_like(there, dtype=torch.float64)
+            others = W[:, None]
         else:
-            gram, moment = moments(h, r, there)
-            A = gram.sum(1) + torch.diag(self.ridge)
-            factor = inverse_factor(A)
+            gram, moment = moments(h, target.flatten(3) - self.W_0 @ h, there)
+            factor = inverse_factor(gram.sum(1) + torch.diag(self.ridge))
             W = self.W_0 + (moment.sum(1) @ factor.mT @ factor).to(h)
-            left, deviation = self._left_out(h, r, A, gram, moment)
-        residual = self._coefficients(left) * there[..., None]
+            without = inverse_factor(sum_of_others(gram) + torch.diag(self.ridge))
+            others = self.W_0 + (sum_of_others(moment) @ without.mT @ without).to(h)
+            deviation = spread_of(without, gram)
+        residual = (u - self._coefficients(others @ h)) * there[..., None]
         return Posterior(z, W, factor, residual, deviation)
 
     def forward(self, sources: Posterior, v: Float[Tensor, "b m d_v"]) -> Float[Tensor, "b m d_u"]:
@@ -162,19 +167,15 @@ class Prior(Kappa):
 
     def deviations(self, sources: Posterior, v: Float[Tensor, "b m d_v"]) -> Float[Tensor, "b m"]:
         """The root mean square over x of the standard deviation of W h(v)(x), in units of the noise."""
+        if sources.factor is None:
+            return torch.ones_like(v[..., 0], dtype=torch.float64)
         h = self._channels(self._inputs(v), sources.z)
-        return torch.ones_like(h[:, :, 0, 0]).double() if sources.factor is None else spread_of(sources.factor[:, None], h)
+        return spread_of(sources.factor[:, None], moments(h, h[:, :, :0], torch.ones_like(v[..., 0]))[0])
 
     @property
     def ridge(self) -> Float[Tensor, " c"]:
         """lambda."""
-        return (PACE * self.log_ridge.double()).exp()
-
-    def _left_out(self, h: Tensor, r: Tensor, A: Tensor, gram: Tensor, moment: Tensor) -> tuple[Tensor, Tensor]:
-        """The residual of each example from the others, and its deviation."""
-        factor = inverse_factor(A[:, None] - gram)
-        W = (moment.sum(1, keepdim=True) - moment) @ factor.mT @ factor
-        return r - W.to(h) @ h, spread_of(factor, h)
+        return (PACE * self.log_ridge.double()).exp().clamp(min=SMALLEST_RIDGE)
 
     def _inputs(self, v: Float[Tensor, "b n d"]) -> Float[Tensor, "b n i *grid"]:
         """v on the grid, and where functions end, the place: a periodic network knows none."""
@@ -203,6 +204,15 @@ class Prior(Kappa):
         return torch.cat([h, f], 1).flatten(2).unflatten(0, inputs.shape[:2])
 
 
+def prior_of(V: Space, U: Space, options: dict[str, Any]) -> Prior:
+    """The prior that `options` describe."""
+    known = [name for name in inspect.signature(Prior).parameters if name not in "VU"]
+    unknown = [name for name in options if name not in known]
+    if unknown:
+        raise TransduceError(f"a prior has no option {', '.join(unknown)}; expected of {', '.join(known)}. Check the spelling.")
+    return Prior(V, U, **options)
+
+
 class Summary(nn.Module):
     """z = f(mean_i e(v_i, u_i)), e being the means and mean squares over x of the channels of one layer."""
 
@@ -217,7 +227,7 @@ class Summary(nn.Module):
         grid, f = pairs.shape[3:], pairs.flatten(0, 1)
         h = self.layer(pointwise(self.lift, f.flatten(2)).unflatten(2, grid), None).flatten(2)
         pooled = torch.cat([h.mean(2), h.square().mean(2)], 1).unflatten(0, pairs.shape[:2])
-        mean = (pooled * there[..., None]).sum(1) / there.sum(1, keepdim=True)
+        mean = (pooled * there[..., None]).sum(1) / there.sum(1, keepdim=True).clamp(min=1)
         return self.out(nn.functional.gelu(self.hidden(mean)))
 
 
@@ -225,10 +235,17 @@ def moments(
     h: Float[Tensor, "b n c p"], r: Float[Tensor, "b n e p"], there: Float[Tensor, "b n"]
 ) -> tuple[Float[Tensor, "b n c c"], Float[Tensor, "b n e c"]]:
     """<h_i, h_i> and <r_i, h_i> of each example, in double precision; zero where there is none."""
-    weight = there[..., None, None].double() / h.shape[-1]
-    return (h @ h.mT).double() * weight, (r @ h.mT).double() * weight
+    weight, h, r = there[..., None, None].double() / h.shape[-1], h.double(), r.double()
+    return h @ h.mT * weight, r @ h.mT * weight
 
 
-def spread_of(factor: Float[Tensor, "b i c c"], h: Float[Tensor, "b n c p"]) -> Float[Tensor, "b n"]:
-    """sqrt(1 + <h, A^-1 h>)."""
-    return (1 + (factor @ h.double()).square().sum(2).mean(2)).sqrt()
+def sum_of_others(f: Float[Tensor, "b n ..."]) -> Float[Tensor, "b n ..."]:
+    """For each example the sum over the others, without the loss of digits that subtracting a large one from all would be."""
+    before, after = f.cumsum(1).roll(1, 1), f.flip(1).cumsum(1).flip(1).roll(-1, 1)
+    first = torch.arange(f.shape[1], device=f.device).reshape(-1, *[1] * (f.ndim - 2)) == 0
+    return torch.where(first, 0, before) + torch.where(first.flip(0), 0, after)
+
+
+def spread_of(factor: Float[Tensor, "b i c c"], gram: Float[Tensor, "b n c c"]) -> Float[Tensor, "b n"]:
+    """sqrt(1 + trace(A^-1 <h, h>)): the deviation of a function, root mean square over x, in units of the noise."""
+    return (1 + (factor.mT @ factor * gram).sum((-2, -1))).sqrt()

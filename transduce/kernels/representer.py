@@ -29,7 +29,7 @@ from torch import Tensor, nn
 
 from ..types import TransduceError
 from .kappa import Kappa, Known
-from .systems import SMALLEST_RIDGE, Solve, apply_inverse, extended, identity_like, inverse_factor, without
+from .systems import PACE, SMALLEST_RIDGE, Solve, apply_inverse, extended, identity_like, inverse_factor, without
 
 EXACT = 1024  # examples; with more, the universal kernels are spanned by LANDMARKS of them, and cost is linear in n
 LANDMARKS = 512
@@ -41,7 +41,6 @@ PLAIN = (
     (0.015, 1e-12, 1e-4),
 )
 FEW = 1 / 16  # of the examples may change for an update, n^2 each, to be cheaper than a new factor, n^3
-PACE = 10.0  # logarithms are learned in units of this, for AdamW moves every parameter by its rate
 FLOOR = 1e-12  # of leave-one-out errors relative to u: below it there is nothing to choose
 
 

@@ -19,6 +19,7 @@ from torch.autograd.function import once_differentiable
 from ..types import TransduceError
 
 SMALLEST_RIDGE = 1e-12
+PACE = 10.0  # logarithms are learned in units of this, for AdamW moves every parameter by its rate
 
 
 def identity_like(K: Float[Tensor, "... n n"]) -> Float[Tensor, "n n"]:

@@ -101,8 +101,13 @@ def measure(lab: Lab) -> list[Row]:
             found = measured(operators)
             if name == "adr":
                 found += on_same_few(measured(scale.fitted_elsewhere))
-            rows += [{"example_points": examples, "query_points": queries, **row} for row in found]
+            rows += [{"example_points": examples, "query_points": queries, **_untimed(row)} for row in found]
     return rows
+
+
+def _untimed(row: Row) -> Row:
+    """A row without its seconds, which mean nothing where a fit is shared."""
+    return {name: value for name, value in row.items() if name != "seconds"}
 
 
 def table(rows: Sequence[Row]) -> list[Row]:
