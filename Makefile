@@ -20,10 +20,12 @@ lint: .venv/installed-dev
 	$(PYTHON) -m venv .venv
 
 .venv/installed: pyproject.toml constraints.txt | .venv/bin/python
+	@echo 'installing into .venv: torch and the rest, some minutes'
 	$(BIN)/pip install -q -c constraints.txt -e .
 	touch $@
 
 .venv/installed-dev: pyproject.toml constraints.txt | .venv/bin/python
+	@echo 'installing into .venv: torch, rivals and tools, some minutes'
 	$(BIN)/pip install -q -c constraints.txt -e '.[dev]'
 	touch $@ .venv/installed
 

@@ -177,9 +177,10 @@ def prediction_over_truth(
             _lines(above, v[query : query + 1], color="black", linewidth=1.4)
             _lines(below, u[query : query + 1], color="black", linewidth=3.4, alpha=0.4, label="truth")
             errors = []
-            for name, look in looks(list(predictions)).items():
+            for place, (name, look) in enumerate(looks(list(predictions)).items()):
                 u_hat = _values(predictions[name])
-                _lines(below, u_hat[query : query + 1], color=look.colour, linewidth=1.5, linestyle=DASHED, label=look.label)
+                style = {"linewidth": 1.7, "linestyle": DASHED, "zorder": 3} if place == 0 else {"linewidth": 1.2}  # over the others
+                _lines(below, u_hat[query : query + 1], color=look.colour, label=look.label, **style)
                 errors.append((float(relative_squared_errors(u_hat, u)[query]), look.colour))
                 if name in (bands or {}):
                     low, high = (_values(end)[query] for end in (bands or {})[name])
