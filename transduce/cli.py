@@ -11,6 +11,7 @@ import shlex
 import sys
 import time
 import warnings
+from collections.abc import Iterable
 from functools import partial
 from itertools import groupby
 from operator import itemgetter
@@ -189,6 +190,11 @@ def generate(
     _say(f"{family}: {operators} operators of {examples} examples, {time.perf_counter() - begun:.0f} s, written to {out}")
 
 
+def _flags(options: Iterable[str]) -> str:
+    """Options as they are given on the command line."""
+    return ", ".join(f"--{name.replace('_', '-')}" for name in options)
+
+
 def _built(family: str, known: dict[str, tuple[Any, dict[str, Any]]]) -> Any:
     """The named one of the known families with those of its options that were given."""
     from .types import TransduceError
@@ -198,7 +204,7 @@ def _built(family: str, known: dict[str, tuple[Any, dict[str, Any]]]) -> Any:
     given = {name: {option: value for option, value in options.items() if value is not None} for name, (_, options) in known.items()}
     for other in known:
         if other != family and given[other]:
-            flags, own = (", ".join(f"--{option.replace('_', '-')}" for option in options) for options in (given[other], known[family][1]))
+            flags, own = _flags(given[other]), _flags(known[family][1])
             raise TransduceError(f"{flags} of the family {other} was given for {family}; expected options of its own, {own}. Leave it out.")
     return known[family][0](**given[family])
 
@@ -280,9 +286,8 @@ def _family(data: Path | None, options: dict[str, float | None]) -> AdvectionDif
     if data is None:
         return AdvectionDiffusionReaction(**given)
     if given:
-        flags = ", ".join(f"--{name.replace('_', '-')}" for name in given)
         raise TransduceError(
-            f"{flags} of the ADR family and --data, which takes its place, were both given; expected one. Leave out the other."
+            f"{_flags(given)} of the ADR family and --data, which takes its place, were both given; expected one. Leave out the other."
         )
     return StoredFamily(data)
 

@@ -210,7 +210,7 @@ def _client(workers: int, scheduler: str | None) -> Iterator[Any]:
         ) from None
     if scheduler is None:
         options = {"memory_limit": 0, "dashboard_address": None, "silence_logs": logging.ERROR}
-        # dask would have workers give memory back at each free, and their solvers ask for it anew: several times slower
+        # dask would have workers give memory back at each free, and their solvers ask for it anew: more than twice as slow
         keep_memory = dask.config.set({"distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": None})
         with keep_memory, LocalCluster(n_workers=workers, threads_per_worker=1, **options) as cluster, Client(cluster) as client:
             yield client
