@@ -109,3 +109,28 @@ def test_euclidean_is_the_identity():
         space.check(torch.randn(3, 6), None, "v")
     with pytest.raises(TransduceError, match="no other points"):
         space.decode(f, 7)
+
+
+@pytest.mark.parametrize(
+    ("space", "grids"),
+    [
+        (FourierModes(5), [(10,), (9,), (7,), (32,)]),
+        (FourierModes(5, closed=True), [(11,), (12,), (33,)]),
+        (FourierModes((3, 4)), [(6, 8), (6, 6), (5, 8), (16, 17)]),
+        (FourierModes((3, 4), closed=True), [(7, 9), (9, 16)]),
+    ],
+    ids=str,
+)
+def test_encoding_a_grid_is_the_smallest_least_squares_solution(space, grids):
+    """Also where the grid's last mode is its own mirror image; both ends of a closed grid count half."""
+    for grid in grids:
+        f = torch.randn(3, *grid, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+        weight = torch.ones(grid, dtype=torch.float64)
+        if space.closed:
+            for axis in range(space.dims):
+                weight.select(axis, 0).div_(2)
+                weight.select(axis, -1).div_(2)
+        carried = (space.frequencies() <= torch.tensor([space.carried(points) for points in grid])).all(1)
+        root = weight.flatten().sqrt()
+        best = torch.linalg.pinv((space.basis(space.grid(grid)) * carried[:, None] * root).T) @ (f.flatten(1) * root).T
+        torch.testing.assert_close(space.encode(f), best.T, rtol=0, atol=1e-12)

@@ -2,12 +2,12 @@
 
     f(x) = sum_k c_k phi_k(x),      encode: f -> c,      decode: c -> f
 
-FourierModes and SineModes have a fixed orthonormal basis, so that |c|^2 is the mean square of f. Encoding is a product with the
-matrix that solves the weighted least squares problem
+FourierModes and SineModes have a fixed orthonormal basis, so that |c|^2 is the mean square of f. On a uniform grid, encoding is the
+discrete Fourier (sine) transform, by a small matrix for each axis. From scattered sensors it solves the least squares problem
 
-    min_c  sum_j w_j (f(x_j) - sum_k c_k phi_k(x_j))^2  (+ a touch of smoothness where the sensors are scattered)
+    min_c  sum_j (f(x_j) - sum_k c_k phi_k(x_j))^2 + a touch of smoothness,
 
-which on a uniform grid is the discrete Fourier (sine) transform; decoding is a product with the basis at any points.
+whose solution the transform is where the sensors form a grid. Decoding sums the basis at any points.
 BranchTrunk reads values and has a learned basis (supplement S.2.3). Euclidean is the identity.
 
 A function of one channel has shape (..., *grid), one of several (..., channels, *grid), coefficients (..., size).
@@ -138,22 +138,22 @@ class Modes(Space):
         return shape
 
     def encode(self, f: Tensor, x: Tensor | None = None) -> Tensor:
-        if x is None:
-            shape = tuple(f.shape[f.ndim - self.dims :])
-            f = f.flatten(f.ndim - self.dims)
-            matrix = self._kept(("encode", shape), f, lambda: self._grid_encoder(shape))
-        else:
-            matrix = self._scattered_encoder(x).to(f)
-        c = f @ matrix
+        c = self._encode_grid(f) if x is None else f @ self._scattered_encoder(x).to(f)
         return c if self.channels == 1 else c.flatten(-2)
 
     def decode(self, c: Tensor, at: Any) -> Tensor:
         at = grid_or_positions(at, self.dims)
         if self.channels > 1:
             c = c.unflatten(-1, (self.channels, -1))
-        if isinstance(at, tuple):
-            return (c @ self._kept(("decode", at), c, lambda: self.basis(self.grid(at)))).unflatten(-1, at)
-        return c @ self.basis(at).to(c)
+        return self._decode_grid(c, at) if isinstance(at, tuple) else c @ self.basis(at).to(c)
+
+    def _encode_grid(self, f: Tensor) -> Tensor:
+        """Coefficients of each channel of functions on a uniform grid."""
+        raise NotImplementedError
+
+    def _decode_grid(self, c: Tensor, shape: tuple[int, ...]) -> Tensor:
+        """Each channel on a uniform grid."""
+        raise NotImplementedError
 
     def _kept(self, key: Any, f: Tensor, make: Callable[[], Tensor]) -> Tensor:
         """The matrix `make()` in f's precision and place, made once for each grid."""
@@ -162,20 +162,6 @@ class Modes(Space):
             with torch.inference_mode(False):
                 self._matrices[key] = make().to(f)
         return self._matrices[key]
-
-    def _grid_encoder(self, shape: tuple[int, ...]) -> Float[Tensor, "p k"]:
-        carried = [self.carried(points) for points in shape]
-        weight = torch.ones(shape, dtype=torch.float64)
-        if self.closed:  # the trapezoidal rule: end points count half
-            for axis in range(self.dims):
-                weight.select(axis, 0).div_(2)
-                weight.select(axis, -1).div_(2)
-        kept = (self.frequencies() <= torch.tensor(carried)).all(1)
-        basis = self.basis(self.grid(shape))[kept]
-        weighted = basis * weight.flatten()
-        matrix = torch.zeros(math.prod(shape), len(kept), dtype=torch.float64)
-        matrix[:, kept] = (torch.linalg.pinv(weighted @ basis.T, hermitian=True, rtol=1e-10) @ weighted).T
-        return matrix
 
     def _scattered_encoder(self, x: Tensor) -> Float[Tensor, "p k"]:
         x = unit_positions(x, self.dims, "x")
@@ -217,6 +203,17 @@ class SineModes(Modes):
     def points_for(self, modes: int) -> int:
         return modes + 2
 
+    def _encode_grid(self, f: Tensor) -> Tensor:
+        return f @ self._kept(("encode", f.shape[-1]), f, lambda: self._encoder(f.shape[-1]))
+
+    def _decode_grid(self, c: Tensor, shape: tuple[int, ...]) -> Tensor:
+        return c @ self._kept(("decode", shape), c, lambda: self.basis(self.grid(shape)))
+
+    def _encoder(self, points: int) -> Float[Tensor, "p k"]:
+        """The trapezoidal rule: the modes vanish at both ends. Those that the grid does not carry are taken to be zero."""
+        carried = self.frequencies().flatten() <= self.carried(points)
+        return self.basis(self.grid((points,))).T * carried / max(points - 1, 1)
+
 
 class FourierModes(Modes):
     """The first complex modes of the discrete Fourier transform, their real and imaginary parts one after the other.
@@ -237,15 +234,12 @@ class FourierModes(Modes):
         if len(self.modes) not in (1, 2) or min(self.modes) < 1:
             raise TransduceError(f"modes={modes}; expected one number or two, each at least 1.")
         self.dims, self.channels, self.closed = len(self.modes), channels, closed
-        if self.dims == 1:
-            k = torch.arange(self.modes[0])[:, None]
-        else:
-            rows = torch.cat([torch.arange(self.modes[0]), torch.arange(-self.modes[0], 0)])
-            k = torch.cartesian_prod(rows, torch.arange(self.modes[1]))
-        self._k = k.to(torch.float64)
+        first, last = torch.arange(self.modes[0], dtype=torch.float64), torch.arange(self.modes[-1], dtype=torch.float64)
+        self._axes = [last] if self.dims == 1 else [torch.cat([first, first - self.modes[0]]), last]
+        self._k = torch.cartesian_prod(*self._axes).reshape(-1, self.dims)
         mirrored = (self._k[:, None] == -self._k[None, :]).all(-1).any(1)  # its conjugate is among the modes too
         self._amplitude = torch.where(mirrored, 1.0, math.sqrt(2)).to(torch.float64)
-        self.size = 2 * len(k) * channels
+        self.size = 2 * len(self._k) * channels
 
     def config(self) -> dict[str, Any]:
         return {"space": "FourierModes", "modes": list(self.modes), "channels": self.channels, "closed": self.closed}
@@ -262,6 +256,51 @@ class FourierModes(Modes):
 
     def points_for(self, modes: int) -> int:
         return 2 * modes + self.closed
+
+    def _encode_grid(self, f: Tensor) -> Tensor:
+        """The discrete Fourier transform, one axis at a time."""
+        if self.closed:  # both ends are one point
+            for axis in range(-self.dims, 0):
+                first, inside, last = f.tensor_split([1, f.shape[axis] - 1], axis)
+                f = torch.cat([(first + last) / 2, inside], axis)
+        shape = tuple(f.shape[f.ndim - self.dims :])
+        waves = self._waves(f, -1, shape[-1], shape[-1])
+        c = torch.view_as_complex((f @ waves.flatten(1)).unflatten(-1, (-1, 2)))
+        if self.dims == 2:
+            c = torch.view_as_complex(self._waves(f, 0, shape[0], shape[0])).T @ c
+        weights = self._kept(("weights", shape), f, lambda: self._weights(shape))
+        return torch.view_as_real(c.flatten(-self.dims)).movedim(-1, -2).mul(weights).flatten(-2)
+
+    def _decode_grid(self, c: Tensor, shape: tuple[int, ...]) -> Tensor:
+        period = [max(points - self.closed, 1) for points in shape]
+        parts = c.unflatten(-1, (2, -1)) * self._kept("amplitude", c, lambda: self._amplitude)
+        f = torch.view_as_complex(parts.movedim(-2, -1).contiguous()).unflatten(-1, [len(k) for k in self._axes])
+        if self.dims == 2:
+            f = torch.view_as_complex(self._waves(c, 0, shape[0], period[0])).conj() @ f
+        return torch.view_as_real(f).flatten(-2) @ self._waves(c, -1, shape[-1], period[-1]).flatten(1).T
+
+    def _waves(self, f: Tensor, axis: int, points: int, period: int) -> Float[Tensor, "p k 2"]:
+        """Real and imaginary parts of exp(-2 pi i k x), x = 0, 1 / period, ...: what both transforms are made of."""
+
+        def waves() -> Tensor:
+            phase = 2 * math.pi * torch.arange(points, dtype=torch.float64)[:, None] / period * self._axes[axis]
+            return torch.stack([torch.cos(phase), -torch.sin(phase)], -1)
+
+        return self._kept(("waves", axis, points, period), f, waves)
+
+    def _weights(self, shape: tuple[int, ...]) -> Float[Tensor, " k"]:
+        """What a coefficient is of the mean of f exp(-2 pi i k x), over the number of points.
+
+        Modes k that are the same up to sign on this grid share it, in proportion to their amplitudes; those that the grid does not
+        carry are taken to be zero.
+        """
+        sides = torch.tensor(shape)
+        carried = (self._k.abs() <= sides // 2).all(1)
+        k, minus = self._k.remainder(sides), (-self._k).remainder(sides)
+        alike = (k[:, None] == k).all(-1) | (k[:, None] == minus).all(-1)
+        shared = alike.double() @ (carried * self._amplitude**2)
+        terms = torch.where((k == minus).all(1), 1.0, 2.0)  # a mode and its conjugate, unless they are one
+        return terms * self._amplitude * carried / shared.clamp(min=1) / math.prod(shape)
 
 
 class BranchTrunk(Space):
