@@ -42,7 +42,8 @@ class Training:
     square "relative_mse", which is what we report but in training lets the few hardest functions drown the others; "squared", the
     paper's sum of squared errors, to which large functions matter more; or "log_l2", the logarithm of a step's mean relative_l2, to
     which every n matters alike however small its error has become. noise: the share of
-    steps whose example outputs carry white noise, of 0.1 to 10 % of their root mean square.
+    steps whose example outputs carry white noise, of 0.1 to 10 % of their root mean square. left_out: whether examples count as queries
+    too, each left out: of kernels whose last layer says what then is left of it, and at no cost.
     """
 
     steps: int
@@ -62,6 +63,7 @@ class Training:
     standardise: bool = True
     loss: str = "relative_l2"
     noise: float = 0.0
+    left_out: bool = False
 
     def __post_init__(self) -> None:
         if self.schedule not in ("cosine", "halving"):
@@ -83,18 +85,23 @@ class Training:
 
 
 class Episode(nn.Module):
-    """The relative squared error of each query of a batch of tasks."""
+    """The relative squared error of each query of a batch of tasks; and, if asked for, of each example when it is left out."""
 
-    def __init__(self, T: Transducer):
+    def __init__(self, T: Transducer, left_out: bool = False):
         super().__init__()
-        self.T = T
+        self.T, self.left_out = T, left_out
 
     def forward(self, v: Tensor, u: Tensor, v_query: Tensor, u_query: Tensor, x: Tensor | None = None) -> Tensor:
         T = self.T
-        u_hat = T(T.V.encode(v, x), T.U.encode(u, x), T.V.encode(v_query, x))
+        target = T.U.encode(u, x)
+        kept = T.condition(T.V.encode(v, x), target)
+        u_hat = T.query(kept, T.V.encode(v_query, x))[-1]
         grid = u_query.shape[2 + (T.U.channels > 1) :]
         error = (T.U.decode(u_hat, tuple(grid) if x is None else x) - u_query).flatten(2).square().sum(-1)
-        return error / u_query.flatten(2).square().sum(-1).clamp(min=1e-12)
+        error = error / u_query.flatten(2).square().sum(-1).clamp(min=1e-12)
+        if not self.left_out:
+            return error
+        return torch.cat([error, kept[-1].residual.square().sum(-1) / target.square().sum(-1).clamp(min=1e-12)], 1)
 
 
 def stack(tasks: list[Task]) -> dict[str, Tensor]:
@@ -226,7 +233,7 @@ class Run:
 
     def set_up(self, fabric: Any) -> Any:
         """The loss, ready for the processes of `fabric`."""
-        model, *self.optimisers = fabric.setup(Episode(self.T), *self.optimisers)
+        model, *self.optimisers = fabric.setup(Episode(self.T, self.training.left_out), *self.optimisers)
         return model
 
     def advance(self, fabric: Any, model: Any, batch: dict[str, Tensor]) -> float:
@@ -235,7 +242,8 @@ class Run:
             optimiser.zero_grad()
             for group in optimiser.param_groups:
                 group["lr"] = rate * self.training.factor(self.step)
-        loss = self.loss(fabric, model(**batch), batch["u_query"])
+        u = batch["u_query"] if not self.training.left_out else torch.cat([batch["u_query"], batch["u"]], 1)
+        loss = self.loss(fabric, model(**batch), u)
         fabric.backward(loss)
         norm = nn.utils.clip_grad_norm_(self.T.parameters(), self.training.clip)
         if not torch.isfinite(norm):
@@ -250,12 +258,12 @@ class Run:
         self.step += 1
         return loss.item()
 
-    def loss(self, fabric: Any, errors: Float[Tensor, "b m"], u_query: Tensor) -> Tensor:
-        """The loss of a step from its queries' relative squared errors."""
+    def loss(self, fabric: Any, errors: Float[Tensor, "b m"], u: Tensor) -> Tensor:
+        """The loss of a step from the relative squared errors of its answers for u."""
         if self.training.loss == "relative_mse":
             return errors.mean()
         if self.training.loss == "squared":
-            return (errors * u_query.flatten(2).square().sum(-1)).mean()
+            return (errors * u.flatten(2).square().sum(-1)).mean()
         if self.training.loss == "relative_l2":
             return errors.add(1e-8).sqrt().mean()
         loss = errors.add(1e-12).sqrt().mean()

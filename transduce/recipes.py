@@ -8,10 +8,10 @@ from typing import Any
 
 import torch
 
-from .families import AdvectionDiffusionReaction
+from .families import AdvectionDiffusionReaction, Burgers2d
 from .files import provenance
 from .generation import generate
-from .metatraining import Training, make_fabric, metatrain
+from .metatraining import Training, described, make_fabric, metatrain
 from .storage import StoredFamily
 from .transducer import Transducer
 from .types import OperatorFamily, TransduceError
@@ -19,15 +19,19 @@ from .types import OperatorFamily, TransduceError
 
 @dataclass(frozen=True)
 class Recipe:
-    """model: the config of the Transducer. family: the parameters of the ADR family. operators, examples: the size of the meta-dataset
-    that is generated once and drawn from. training: the rest."""
+    """model: the config of the Transducer. family: what it learns. operators, examples: the size of the meta-dataset that is generated
+    once and drawn from. training: the rest."""
 
     name: str
     model: dict[str, Any]
     training: Training
     operators: int
     examples: int
-    family: dict[str, Any] = field(default_factory=dict)
+    family: Any = field(default_factory=AdvectionDiffusionReaction)
+
+    def record(self) -> dict[str, Any]:
+        """What a card says of the recipe."""
+        return {**asdict(self), "family": described(self.family)}
 
 
 ALL_MODES = {name: {"space": "SineModes", "modes": 99} for name in "VU"}  # of 101 points
@@ -67,6 +71,31 @@ RECIPES = {
             operators=6_000,
             examples=144,
         ),
+        Recipe(
+            name="burgers",
+            model={
+                **{name: {"space": "FourierModes", "modes": (24, 24), "channels": 2} for name in "VU"},
+                "depth": 0,
+                "kappa": "representer",
+                "prior": {"channels": 32, "layers": 4, "modes": 12, "grid": 48},
+            },
+            family=Burgers2d(amplitude=(0.05, 0.35), start=(0.0, 5.0), increment=(0.5, 10.5)),
+            training=Training(
+                steps=4_000,
+                lr=5e-3,
+                muon_lr=0.02,
+                tasks=4,
+                n=(2, 24),
+                queries=8,
+                loss="log_l2",
+                left_out=True,
+                seed=1,
+                validate_every=250,
+                validation_tasks=16,
+            ),
+            operators=1_000,
+            examples=64,
+        ),
     ]
 }
 
@@ -103,7 +132,7 @@ def train(
         out.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
         raise TransduceError(f"{out} is not a folder and cannot be made one ({problem.strerror}). Give another.") from None
-    family: OperatorFamily = AdvectionDiffusionReaction(**recipe.family)
+    family: OperatorFamily = recipe.family
     validation = family
     if data is not None:
         family, validation = StoredFamily(data).hold_out(0.05)
@@ -121,7 +150,7 @@ def train(
     error = metatrain(T, family, training, validation=validation, out=out, fabric=fabric, until=until)
     path = out / f"{recipe.name}.safetensors"
     if fabric.is_global_zero:
-        T.save_pretrained(path, recipe=asdict(replace(recipe, training=training)), validation_error=error, **about)
+        T.save_pretrained(path, recipe=replace(recipe, training=training).record(), validation_error=error, **about)
     return path, error
 
 

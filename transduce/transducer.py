@@ -21,10 +21,10 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from . import weights
+from .bands import half_widths_of
 from .kernels import Attention, Kappa, Known, kernel, prior_of
 from .spaces import Space, space_from_config
 from .types import ExampleSet, TransduceError, like, to_tensor
-from .uncertainty import half_widths_of
 
 CHUNK = 1024  # queries that are answered at once, or as many fewer as a prior's grid is larger
 
@@ -174,6 +174,13 @@ class Transducer(nn.Module):
         kernels: list[Any] = [self.layers[i % len(self.layers)] for i in range(self.depth)]
         return kernels if self.prior is None else [self.prior, *kernels]
 
+    def encode(self, space: Space, f: Any, x: Tensor | None, name: str) -> tuple[Tensor, tuple[int, ...]]:
+        """Functions as coefficients of V or U in the model's precision, and the shape of their grid; `name` is for error messages."""
+        f = to_tensor(f, name)
+        grid = space.check(f, x, name)
+        cast = f.to(self.spread)
+        return space.encode(f if cast is f else to_tensor(cast, name), x), grid
+
     def forward(
         self,
         v: Float[Tensor, "b n d_v"],
@@ -209,6 +216,22 @@ class Transducer(nn.Module):
             stream.append(u)
         return stream
 
+    def read(self, v: Float[Tensor, "1 n d_v"], u: Float[Tensor, "1 n d_u"]) -> list[Any]:
+        """What each layer needs of n functions and their images whichever of them are examples."""
+        v, reads = v / self.spread, []
+        for layer in self._steps():
+            v = layer.F(v)
+            reads.append(layer.kappa.read(v, u))
+        return reads
+
+    def split(self, reads: list[Any], u: Float[Tensor, "1 n d_u"], mask: Bool[Tensor, "b n"]) -> Float[Tensor, "b n d_u"]:
+        """The answers at the functions that were read, from those where mask is True as examples, for b masks: at the examples
+        themselves they mean nothing."""
+        streams = u * mask[..., None]
+        for i, (layer, read) in enumerate(zip(self._steps(), reads, strict=True)):
+            streams = layer.kappa.split(read, layer.G(streams), mask, carry=i + 1 < len(reads))
+        return streams
+
     def deviations(self, kept: list[Any], v: Float[Tensor, "b m d_v"]) -> Float[Tensor, "b m"]:
         """How unsure the last layer is of each query, in the units of its examples' own deviations."""
         v = v / self.spread
@@ -233,8 +256,8 @@ class ConditionedOperator:
         self.T, self.examples = T, examples
         self.x = None if examples.x is None else to_tensor(examples.x, "examples.x")
         with self._gradients(examples.v, examples.u):
-            v, _ = self._encode(T.V, examples.v, self.x, "examples.v")
-            self._u, self._grid = self._encode(T.U, examples.u, self.x, "examples.u")
+            v, _ = T.encode(T.V, examples.v, self.x, "examples.v")
+            self._u, self._grid = T.encode(T.U, examples.u, self.x, "examples.u")
             self._kept = T.condition(v[None], self._u[None], known=known)
 
     def __call__(self, v: Any, at: Any = None, x: Any = None) -> Any:
@@ -247,7 +270,7 @@ class ConditionedOperator:
             return self._answer(self._stream(v, x)[-1], v, at)
 
     def predict(self, v: Any, band: float = 0.9, at: Any = None, x: Any = None) -> tuple[Any, Any, Any]:
-        """The images of v, and the lower and the upper end of a band meant to hold this share of their values: see `uncertainty`.
+        """The images of v, and the lower and the upper end of a band meant to hold this share of their values: see `bands`.
 
         >>> mean, low, high = O.predict(v, band=0.9)
         """
@@ -311,7 +334,7 @@ class ConditionedOperator:
     def _coefficients(self, v: Any, x: Any) -> Float[Tensor, "1 m d_v"]:
         if x is None and self.x is not None and np.shape(v)[-1:] == (len(self.x),):
             x = self.x
-        return self._encode(self.T.V, v, None if x is None else to_tensor(x, "x"), "v")[0][None]
+        return self.T.encode(self.T.V, v, None if x is None else to_tensor(x, "x"), "v")[0][None]
 
     def _queried(self, coefficients: Float[Tensor, "1 m d_v"]) -> list[Float[Tensor, "1 m d_u"]]:
         parts = [self.T.query(self._kept, part) for part in self._chunks(coefficients)]
@@ -320,13 +343,6 @@ class ConditionedOperator:
     def _chunks(self, coefficients: Float[Tensor, "1 m d_v"]) -> Sequence[Tensor]:
         """Queries in parts, so that memory stays in the cache."""
         return coefficients.split(CHUNK if self.T.prior is None else max(1, CHUNK // 16), 1)
-
-    def _encode(self, space: Space, f: Any, x: Tensor | None, name: str) -> tuple[Tensor, tuple[int, ...]]:
-        """Coefficients in the model's precision, and the shape of the grid."""
-        f = to_tensor(f, name)
-        grid = space.check(f, x, name)
-        cast = f.to(self.T.spread)
-        return space.encode(f if cast is f else to_tensor(cast, name), x), grid
 
     def _answer(self, u: Tensor, v: Any, at: Any) -> Any:
         """The stream of the queries v as functions, of the kind that v is."""

@@ -16,13 +16,13 @@ from typing import Any
 
 import torch
 
+from transduce.bands import interval_score, quantile
 from transduce.families import AdvectionDiffusionReaction
 from transduce.files import provenance
 from transduce.random_fields import generator_for
 from transduce.report import markdown_table, write_rows
 from transduce.transducer import Transducer
 from transduce.types import Task
-from transduce.uncertainty import interval_score, quantile
 
 SIZES = (20, 50, 100)
 LEVEL = 0.9

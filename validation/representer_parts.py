@@ -9,7 +9,7 @@ Writes results/adr/parts.json: mean relative MSE over 50 validation operators at
 from __future__ import annotations
 
 import argparse
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +71,7 @@ def main() -> None:
     for name in PARTS:
         rows.append({"part": name, **errors(trained(name, data, arguments.runs))})
         print(markdown_table(rows[-1:]), flush=True)
-        about = {"command": "python -m validation.representer_parts", "seed": 0, "steps": STEPS, "recipe": asdict(recipe("adr"))}
+        about = {"command": "python -m validation.representer_parts", "seed": 0, "steps": STEPS, "recipe": recipe("adr").record()}
         write_rows(arguments.out, rows, **about, **provenance())
 
 

@@ -46,6 +46,15 @@ class Kappa(nn.Module):
         """The examples' own stream after the layer."""
         raise NotImplementedError
 
+    def read(self, v: Float[Tensor, "1 n d_v"], u: Float[Tensor, "1 n d_u"]) -> Any:
+        """What is needed of n functions whichever of them are examples. u: their images, of use only to a kernel that comes first."""
+        raise NotImplementedError
+
+    def split(self, read: Any, u: Float[Tensor, "b n d_u"], mask: Bool[Tensor, "b n"], carry: bool = True) -> Float[Tensor, "b n d_u"]:
+        """All streams after the layer, for b tasks on the functions that were read: in each, the examples are those where mask is True,
+        and the rest are queries. carry: whether the examples' own streams are of use to anyone."""
+        raise NotImplementedError
+
     def weights(self, sources: Any, v: Float[Tensor, "b m d_v"]) -> Float[Tensor, "b h m n"]:
         """How much each example counts for each query, to look at."""
         raise NotImplementedError

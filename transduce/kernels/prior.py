@@ -27,7 +27,7 @@ from einops import rearrange
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from ..spaces import Modes, Space
+from ..spaces import Modes, Space, space_from_config
 from ..types import TransduceError
 from .kappa import Kappa, Known
 from .systems import PACE, SMALLEST_RIDGE, inverse_factor
@@ -90,6 +90,14 @@ class Posterior(NamedTuple):
     deviation: Float[Tensor, "b n"]
 
 
+class Read(NamedTuple):
+    """What all tasks on the same functions share: of each, the channels' coefficients, and the sums that its being an example adds."""
+
+    channels: Float[Tensor, "c n d"]
+    gram: Float[Tensor, "n c c"]
+    moment: Float[Tensor, "n e c"]
+
+
 class Prior(Kappa):
     """h, W_0 and the posterior of W.
 
@@ -130,6 +138,7 @@ class Prior(Kappa):
         self.W_0 = nn.Parameter(torch.zeros(U.channels, channels + inputs))
         self.log_ridge = nn.Parameter(torch.full((channels + inputs,), -7.0 / PACE), requires_grad=readout)
         self.summary = Summary(V.dims, inputs + U.channels, channels, modes, summary) if summary else None
+        self.scalar = space_from_config({**U.config(), "channels": 1})
         self.scale = nn.Parameter(torch.ones(V.size), requires_grad=False)
         self.unit = nn.Parameter(torch.ones(()), requires_grad=False)
 
@@ -151,9 +160,9 @@ class Prior(Kappa):
         else:
             gram, moment = moments(h, target.flatten(3) - self.W_0 @ h, there)
             factor = inverse_factor(gram.sum(1) + torch.diag(self.ridge))
-            W = self.W_0 + (moment.sum(1) @ factor.mT @ factor).to(h)
+            W = self._posterior(moment.sum(1), factor)
             without = inverse_factor(sum_of_others(gram) + torch.diag(self.ridge))
-            others = self.W_0 + (sum_of_others(moment) @ without.mT @ without).to(h)
+            others = self._posterior(sum_of_others(moment), without)
             deviation = spread_of(without, gram)
         residual = (u - self._coefficients(others @ h)) * there[..., None]
         return Posterior(z, W, factor, residual, deviation)
@@ -164,6 +173,36 @@ class Prior(Kappa):
     def carry(self, sources: Posterior, v: Float[Tensor, "b n d_v"], u: Float[Tensor, "b n d_u"]) -> Float[Tensor, "b n d_u"]:
         """What is left of each example when it is left out: the first layer's task."""
         return sources.residual
+
+    def read(self, v: Float[Tensor, "1 n d_v"], u: Float[Tensor, "1 n d_u"]) -> Read:
+        if self.summary is not None:
+            raise TransduceError(
+                "a prior with a summary of its examples reads functions anew for every set of examples; expected one with summary=0, whose "
+                "reading many regressions share. Use another model, or call `regress` for each."
+            )
+        h = self._channels(self._inputs(v), None)
+        target = self._on_grid(self.spaces[1], u / self.unit).flatten(3)
+        gram, moment = moments(h, target - self.W_0 @ h, torch.ones_like(u[..., 0]))
+        return Read(self.scalar.encode(h[0].unflatten(2, self.grid)).movedim(1, 0).contiguous(), gram[0], moment[0])
+
+    def split(self, read: Read, u: Float[Tensor, "b n d_u"], mask: Bool[Tensor, "b n"], carry: bool = True) -> Float[Tensor, "b n d_u"]:
+        """The examples of each task add their sums; to leave one out takes its sums away."""
+        there = mask.double() * self.readout
+        A = (there @ read.gram.flatten(1)).unflatten(1, read.gram.shape[1:]) + torch.diag(self.ridge)
+        M = (there @ read.moment.flatten(1)).unflatten(1, read.moment.shape[1:])
+        answers = self._read_out("bec,cnd->bned", self._posterior(M, inverse_factor(A)), read)
+        if not carry:
+            return answers
+        without = inverse_factor(A[:, None] - there[..., None, None] * read.gram)
+        others = self._posterior(M[:, None] - there[..., None, None] * read.moment, without)
+        return torch.where(mask[..., None], u - self._read_out("bnec,cnd->bned", others, read), answers)
+
+    def _posterior(self, moment: Tensor, factor: Tensor) -> Tensor:
+        """W_0 + M A^-1, in the precision of the network."""
+        return self.W_0 + (moment @ factor.mT @ factor).to(self.W_0)
+
+    def _read_out(self, sum: str, W: Tensor, read: Read) -> Float[Tensor, "b n d_u"]:
+        return torch.einsum(sum, W, read.channels).flatten(2) * self.unit
 
     def deviations(self, sources: Posterior, v: Float[Tensor, "b m d_v"]) -> Float[Tensor, "b m"]:
         """The root mean square over x of the standard deviation of W h(v)(x), in units of the noise."""

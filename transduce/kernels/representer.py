@@ -24,7 +24,7 @@ from typing import ClassVar, NamedTuple
 
 import torch
 from einops import rearrange
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from ..types import TransduceError
@@ -49,6 +49,15 @@ def _rows(table: tuple[tuple[float, ...], ...], device: torch.device) -> Float[T
     """PLAIN as a tensor, a row for each quantity; in double precision whatever the model's."""
     with torch.inference_mode(False):  # a tensor that is kept must serve gradients later
         return torch.tensor(table, dtype=torch.float64, device=device).T
+
+
+def _power_of_four(f: Float[Tensor, "*s"]) -> Float[Tensor, "*s"]:
+    """The one nearest to f."""
+    return 4 ** f.clamp(min=1e-30).log2().div(2).round()
+
+
+def _rows_of(u: Float[Tensor, "b n q"], rows: Int[Tensor, "b k"]) -> Float[Tensor, "b k q"]:
+    return u.gather(1, rows[..., None].expand(-1, -1, u.shape[-1]))
 
 
 class Features(nn.Module):
@@ -84,6 +93,13 @@ class Solution(NamedTuple):
     mask: Bool[Tensor, "b n"] | None
     exact: bool  # whether the n x n systems were solved, not those of the features
     versions: list[int]  # of the parameters, which must not have changed for an update
+
+
+class Read(NamedTuple):
+    """What all tasks on the same functions share: |phi_h|^2 of each, and of all pairs what the kernels are made of."""
+
+    sizes: Float[Tensor, "1 h n"]
+    parts: Float[Tensor, "s n n"]
 
 
 class Solved(NamedTuple):
@@ -167,8 +183,7 @@ class Representer(Kappa):
             root = self._root(centres) if self.universal else None
             solved = self._solve_by_features(phi, points, centres, root, target)
             points = centres
-        mix, nothing = self._mix(solved.residuals, target, count)
-        residual = (mix[:, :, None] * solved.residuals).sum(1) + nothing[:, None] * target
+        mix, residual = self._mixed(solved.residuals, target, count)
         linear, radial = self._summed(mix[:, :, None] * solved.coefficients, phi, root, exact)
         deviation = (self._blame(mix, residual)[..., None] * solved.variances).sum(1).sqrt()
         return Solution(
@@ -184,6 +199,29 @@ class Representer(Kappa):
     def carry(self, sources: Solution, v: Float[Tensor, "b n d_v"], u: Float[Tensor, "b n d_u"]) -> Float[Tensor, "b n d_u"]:
         """What is left of each example when it is left out: the next layer's task."""
         return sources.residual
+
+    def read(self, v: Float[Tensor, "1 n d_v"], u: Float[Tensor, "1 n d_u"]) -> Read:
+        if v.shape[1] > EXACT:
+            raise TransduceError(f"many regressions on {v.shape[1]} functions; expected at most {EXACT}. Give fewer.")
+        phi, points = self._features(v), self._points(v)
+        return Read(phi.square().sum(-1), self._parts(phi, points, phi, points)[0])
+
+    def split(self, read: Read, u: Float[Tensor, "b n d_u"], mask: Bool[Tensor, "b n"], carry: bool = True) -> Float[Tensor, "b n d_u"]:
+        """Each task solves the systems of its own examples; rows of fewer are filled up with the identity's."""
+        count, order = mask.sum(1), mask.int().argsort(dim=1, descending=True, stable=True)
+        examples, queries = order[:, : int(count.max())], order[:, int(count.min()) :]
+        there = mask.gather(1, examples)
+        scale = _power_of_four((read.sizes * mask[:, None]).sum(-1) / count[:, None])
+        K = self._combined(self._between(read, scale, examples, examples)) * (there[:, None, :] & there[:, :, None])[:, None]
+        K.diagonal(dim1=-2, dim2=-1).add_(self._ridge + ~there[:, None])
+        target = _rows_of(u, examples).double() * there[..., None]
+        alpha, diagonal, _ = Solve.apply(K, target)
+        mix, residual = self._mixed(alpha / diagonal[..., None], target, count.double())
+        coefficients = self._combined(mix[:, :, None] * alpha, back=True)
+        answers = rearrange(self._between(read, scale, queries, examples), "b s m k -> b m (s k)") @ coefficients.flatten(1, 2)
+        streams = u.scatter_add(1, queries[..., None].expand_as(answers), answers.to(u))
+        left = torch.zeros_like(u).scatter_add(1, examples[..., None].expand_as(residual), residual.to(u))
+        return torch.where(mask[..., None], left, streams)
 
     def weights(self, sources: Solution, v: Float[Tensor, "b m d_v"]) -> Float[Tensor, "b j m n"]:
         """The factor of u_i in each candidate's answer: k_j(v) (K_j + lambda_j I)^-1. Of either sign, and their sum is free."""
@@ -244,7 +282,7 @@ class Representer(Kappa):
     def _summed(self, mixed: Tensor, phi: Tensor, root: Tensor | None, exact: bool) -> tuple[Tensor, Tensor | None]:
         """The candidates' coefficients as one set for each head's features and one for each universal kernel."""
         if exact:
-            parts = (self._combination().mT @ mixed.flatten(2)).unflatten(2, mixed.shape[2:])
+            parts = self._combined(mixed, back=True)
             linear, radial = parts.split([self.heads, parts.shape[1] - self.heads], 1)
             return phi.mT @ linear, radial if self.universal else None
         of_phi, of_radial = mixed.split([phi.shape[-1], mixed.shape[-2] - phi.shape[-1]], 2)
@@ -265,15 +303,15 @@ class Representer(Kappa):
         R = self._radial(centres, centres)
         return inverse_factor(R + SMALLEST_RIDGE * identity_like(R))
 
-    def _mix(self, residuals: Tensor, u: Tensor, count: Tensor) -> tuple[Float[Tensor, "b j q"], Float[Tensor, "b q"]]:
-        """The weights of the candidates for each coefficient, and of answering zero."""
+    def _mixed(self, residuals: Tensor, u: Tensor, count: Tensor) -> tuple[Float[Tensor, "b j q"], Float[Tensor, "b n q"]]:
+        """The weights of the candidates for each coefficient, and the residuals that their mixture with answering zero leaves."""
         errors = torch.cat([residuals.square().sum(-2), u.square().sum(-2)[:, None]], 1) / count[:, None, None]
         unit = errors[:, -1:].sum(-1, keepdim=True).clamp(min=1e-200)
         trust = (self.log_trust[:, None, None, None] + self.growth * (count[:, None, None] / 50).log()).double().exp()
         logits = self.preference.double() - trust[0] * (errors / unit + FLOOR).log()
         logits = logits - trust[1] * (errors.sum(-1, keepdim=True) / unit + FLOOR).log()
-        w = logits.softmax(1)
-        return w[:, :-1], w[:, -1]
+        mix, nothing = logits.softmax(1).tensor_split([-1], 1)
+        return mix, (mix[:, :, None] * residuals).sum(1) + nothing * u
 
     @staticmethod
     def _blame(mix: Tensor, residual: Tensor) -> Float[Tensor, "b j"]:
@@ -305,10 +343,23 @@ class Representer(Kappa):
 
     def _kernels(self, phi: Tensor, points: Tensor, others: Tensor, other_points: Tensor) -> Float[Tensor, "b j n l"]:
         """k_j between functions and others, the features of both being scaled."""
-        parts = phi @ others.mT
-        if self.universal:
-            parts = torch.cat([parts, self._radial(points, other_points)], 1)
-        return (self._combination() @ parts.flatten(2)).unflatten(2, parts.shape[2:])
+        return self._combined(self._parts(phi, points, others, other_points))
+
+    def _parts(self, phi: Tensor, points: Tensor, others: Tensor, other_points: Tensor) -> Float[Tensor, "b s n l"]:
+        """What kernels are made of: <phi_h, phi_h> of each head, and each universal kernel."""
+        linear = phi @ others.mT
+        return torch.cat([linear, self._radial(points, other_points)], 1) if self.universal else linear
+
+    def _combined(self, parts: Float[Tensor, "b s n l"], back: bool = False) -> Float[Tensor, "b j n l"]:
+        """The kernels made of these parts; or back, from what multiplies the kernels to what multiplies their parts."""
+        combination = self._combination()
+        return ((combination.mT if back else combination) @ parts.flatten(2)).unflatten(2, parts.shape[2:])
+
+    def _between(self, read: Read, scale: Float[Tensor, "b h"], a: Int[Tensor, "b m"], b: Int[Tensor, "b k"]) -> Float[Tensor, "b s m k"]:
+        """The parts between functions a and b of each task, the features scaled as it scales them."""
+        parts = read.parts[:, a[:, :, None], b[:, None, :]].movedim(0, 1)
+        linear, radial = parts.tensor_split([self.heads], 1)
+        return torch.cat([linear / scale[..., None, None], radial], 1)
 
     def _across(self, sources: Solution, phi: Tensor, points: Tensor) -> Float[Tensor, "b j m n"]:
         """k_j between queries and examples, none where there is no example."""
@@ -324,8 +375,7 @@ class Representer(Kappa):
     @staticmethod
     @torch.no_grad()
     def _scale(phi: Tensor, count: Tensor) -> Float[Tensor, "b h 1 1"]:
-        mean = phi.square().sum((-2, -1)) / count[:, None]
-        return 4 ** mean.clamp(min=1e-30).log2().div(2).round()[..., None, None]
+        return _power_of_four(phi.square().sum((-2, -1)) / count[:, None])[..., None, None]
 
     @property
     def _ridge(self) -> Float[Tensor, "j 1"]:

@@ -5,9 +5,9 @@ import torch
 from conftest import small_transducer
 
 from transduce import ExampleSet, TransduceError
+from transduce.bands import half_widths_of, interval_score, quantile
 from transduce.spaces import FourierModes, SineModes
 from transduce.transducer import Transducer
-from transduce.uncertainty import half_widths_of, interval_score, quantile
 
 
 def draw(n, generator, power=0.0):

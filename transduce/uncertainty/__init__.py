@@ -1,0 +1,5 @@
+"""What an instant regressor is good for: regress thousands of times."""
+
+from .many import Regressions as Regressions
+from .many import half_splits as half_splits
+from .many import many_regressions as many_regressions
