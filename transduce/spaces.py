@@ -48,9 +48,9 @@ class Space(nn.Module):
         """Functions on a uniform grid of `at` points (a tuple in 2-D), or at the scattered points `at`."""
         raise NotImplementedError
 
-    def sum_of_squares(self, c: Tensor, grid: tuple[int, ...]) -> Tensor | None:
-        """Of the functions over a uniform grid, without decoding them; None where it takes that. What `encode` leaves of a function
-        on such a grid is orthogonal to the space."""
+    def isometry(self, grid: tuple[int, ...]) -> int | None:
+        """The p for which sums of f(x)^2 over such a uniform grid are p |c|^2, for all c that `encode` gives; None if there is none. What
+        `encode` leaves of a function is then orthogonal to them."""
         return None
 
     def check(self, f: Tensor, x: Tensor | None, name: str) -> tuple[int, ...]:
@@ -208,8 +208,8 @@ class SineModes(Modes):
     def points_for(self, modes: int) -> int:
         return modes + 2
 
-    def sum_of_squares(self, c: Tensor, grid: tuple[int, ...]) -> Tensor | None:
-        return (grid[0] - 1) * c.square().sum(-1) if grid[0] >= self.points_for(self.modes) else None
+    def isometry(self, grid: tuple[int, ...]) -> int | None:
+        return grid[0] - 1 if grid[0] >= self.points_for(self.modes) else None
 
     def _encode_grid(self, f: Tensor) -> Tensor:
         return f @ self._kept(("encode", f.shape[-1]), f, lambda: self._encoder(f.shape[-1]))
@@ -245,9 +245,8 @@ class FourierModes(Modes):
         first, last = torch.arange(self.modes[0], dtype=torch.float64), torch.arange(self.modes[-1], dtype=torch.float64)
         self._axes = [last] if self.dims == 1 else [torch.cat([first, first - self.modes[0]]), last]
         self._k = torch.cartesian_prod(*self._axes).reshape(-1, self.dims)
-        mirrors = (self._k[:, None] == -self._k[None, :]).all(-1)  # the conjugate is among the modes too
-        self._mirrored, self._mirrors = torch.nonzero(mirrors, as_tuple=True)
-        self._amplitude = torch.where(mirrors.any(1), 1.0, math.sqrt(2)).to(torch.float64)
+        mirrored = (self._k[:, None] == -self._k[None, :]).all(-1).any(1)  # its conjugate is among the modes too
+        self._amplitude = torch.where(mirrored, 1.0, math.sqrt(2)).to(torch.float64)
         self.size = 2 * len(self._k) * channels
 
     def config(self) -> dict[str, Any]:
@@ -266,14 +265,9 @@ class FourierModes(Modes):
     def points_for(self, modes: int) -> int:
         return 2 * modes + self.closed
 
-    def sum_of_squares(self, c: Tensor, grid: tuple[int, ...]) -> Tensor | None:
-        """Modes are orthogonal but to themselves and to their own conjugates."""
-        if self.closed or any(points <= 2 * modes for points, modes in zip(grid, self.modes, strict=True)):
-            return None
-        c = c.unflatten(-1, (self.channels, 2, -1))
-        (real, imaginary), (mirrored, mirrored_imaginary) = (part.unbind(-2) for part in (c[..., self._mirrored], c[..., self._mirrors]))
-        twice = (c * self._amplitude.to(c)).square().sum((-3, -2, -1)) + (real * mirrored - imaginary * mirrored_imaginary).sum((-2, -1))
-        return math.prod(grid) / 2 * twice
+    def isometry(self, grid: tuple[int, ...]) -> int | None:
+        resolved = all(points > 2 * modes for points, modes in zip(grid, self.modes, strict=True))
+        return math.prod(grid) if resolved and not self.closed else None
 
     def _encode_grid(self, f: Tensor) -> Tensor:
         """The discrete Fourier transform, one axis at a time."""

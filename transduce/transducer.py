@@ -232,6 +232,10 @@ class Transducer(nn.Module):
             streams = layer.kappa.split(read, layer.G(streams), mask, carry=i + 1 < len(reads))
         return streams
 
+    def split_errors(self, reads: list[Any], mask: Bool[Tensor, "b n"]) -> Float[Tensor, "b n"] | None:
+        """|u - answer|^2 in coefficients, at the functions that were read, where that takes less than the answers; else None."""
+        return self._steps()[0].kappa.squared_errors(reads[0], mask) if len(reads) == 1 else None
+
     def deviations(self, kept: list[Any], v: Float[Tensor, "b m d_v"]) -> Float[Tensor, "b m"]:
         """How unsure the last layer is of each query, in the units of its examples' own deviations."""
         v = v / self.spread

@@ -55,6 +55,11 @@ class Kappa(nn.Module):
         and the rest are queries. carry: whether the examples' own streams are of use to anyone."""
         raise NotImplementedError
 
+    def squared_errors(self, read: Any, mask: Bool[Tensor, "b n"]) -> Float[Tensor, "b n"] | None:
+        """The squared norm, over coefficients, of what `split` answers from less the images that were read; None where there is no
+        shorter way than to answer."""
+        return None
+
     def weights(self, sources: Any, v: Float[Tensor, "b m d_v"]) -> Float[Tensor, "b h m n"]:
         """How much each example counts for each query, to look at."""
         raise NotImplementedError

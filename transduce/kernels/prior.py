@@ -91,11 +91,15 @@ class Posterior(NamedTuple):
 
 
 class Read(NamedTuple):
-    """What all tasks on the same functions share: of each, the channels' coefficients, and the sums that its being an example adds."""
+    """What all tasks on the same functions share: of each, the channels' coefficients, and the sums that its being an example adds.
+
+    as_answered: <h, h>, <u - B, h> and <u - B, u - B> of the coefficients, which say how far from u any read-out is.
+    """
 
     channels: Float[Tensor, "c n d"]
     gram: Float[Tensor, "n c c"]
     moment: Float[Tensor, "n e c"]
+    as_answered: tuple[Float[Tensor, "n c c"], Float[Tensor, "n e c"], Float[Tensor, " n"]]
 
 
 class Prior(Kappa):
@@ -183,19 +187,35 @@ class Prior(Kappa):
         h = self._channels(self._inputs(v), None)
         target = self._on_grid(self.spaces[1], u / self.unit).flatten(3)
         gram, moment = moments(h, target - self.W_0 @ h, torch.ones_like(u[..., 0]))
-        return Read(self.scalar.encode(h[0].unflatten(2, self.grid)).movedim(1, 0).contiguous(), gram[0], moment[0])
+        channels = self.scalar.encode(h[0].unflatten(2, self.grid))
+        left = (u[0] / self.unit).unflatten(1, (self.spaces[1].channels, -1)).double() - self.W_0.double() @ channels.double()
+        as_answered = channels.double() @ channels.double().mT, left @ channels.double().mT, left.square().sum((1, 2))
+        return Read(channels.movedim(1, 0).contiguous(), gram[0], moment[0], as_answered)
 
     def split(self, read: Read, u: Float[Tensor, "b n d_u"], mask: Bool[Tensor, "b n"], carry: bool = True) -> Float[Tensor, "b n d_u"]:
         """The examples of each task add their sums; to leave one out takes its sums away."""
-        there = mask.double() * self.readout
-        A = (there @ read.gram.flatten(1)).unflatten(1, read.gram.shape[1:]) + torch.diag(self.ridge)
-        M = (there @ read.moment.flatten(1)).unflatten(1, read.moment.shape[1:])
+        A, M = self._sums(read, mask)
         answers = self._read_out("bec,cnd->bned", self._posterior(M, inverse_factor(A)), read)
         if not carry:
             return answers
-        without = inverse_factor(A[:, None] - there[..., None, None] * read.gram)
-        others = self._posterior(M[:, None] - there[..., None, None] * read.moment, without)
+        there = mask[..., None, None].double() * self.readout
+        without = inverse_factor(A[:, None] - there * read.gram)
+        others = self._posterior(M[:, None] - there * read.moment, without)
         return torch.where(mask[..., None], u - self._read_out("bnec,cnd->bned", others, read), answers)
+
+    def squared_errors(self, read: Read, mask: Bool[Tensor, "b n"]) -> Float[Tensor, "b n"]:
+        """|u - B - dW h|^2 = |u - B|^2 - 2 <dW, <u - B, h>> + <dW <h, h>, dW>"""
+        A, M = self._sums(read, mask)
+        factor, (gram, moment, squares) = inverse_factor(A), read.as_answered
+        dW = M @ factor.mT @ factor
+        quadratic = (torch.einsum("bec,ncd->bned", dW, gram) * dW[:, None]).sum((2, 3))
+        return self.unit.double() ** 2 * (squares - 2 * dW.flatten(1) @ moment.flatten(1).T + quadratic)
+
+    def _sums(self, read: Read, mask: Bool[Tensor, "b n"]) -> tuple[Float[Tensor, "b c c"], Float[Tensor, "b e c"]]:
+        """A and sum_i <u_i - B(v_i), h(v_i)> over the examples of each task."""
+        there = mask.double() * self.readout
+        A = (there @ read.gram.flatten(1)).unflatten(1, read.gram.shape[1:]) + torch.diag(self.ridge)
+        return A, (there @ read.moment.flatten(1)).unflatten(1, read.moment.shape[1:])
 
     def _posterior(self, moment: Tensor, factor: Tensor) -> Tensor:
         """W_0 + M A^-1, in the precision of the network."""

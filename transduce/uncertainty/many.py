@@ -78,37 +78,36 @@ class Regressions:
     def __len__(self) -> int:
         return len(self.masks)
 
+    @torch.no_grad()
     def __iter__(self) -> Iterator[Float[Tensor, "b m ..."]]:
         """The answers of one block of regressions after the other, (block, m, *grid); NaN at examples that a regression has used."""
-        for used, c in self._streams():
-            u = self.T.U.decode(c[:, self.asked], self.at)
+        for used in self._blocks():
+            u = self.T.U.decode(self.T.split(self.reads, self.c[None], used)[:, self.asked], self.at)
             gone = used[:, self.asked]
             yield u.masked_fill(gone.reshape(*gone.shape, *[1] * (u.ndim - 2)), torch.nan)
 
+    @torch.no_grad()
     def errors(self) -> Float[Tensor, "r n"]:
         """The relative squared error of each example under each regression; NaN where it was used."""
-        n, sizes = self.masks.shape[1], self.u.flatten(1).square().sum(1)
-        c = self.c[:n]
-        rest = (self.u - self.T.U.decode(c, self.at)).flatten(1)  # what coefficients cannot say of u
-        blocks = [self._squares(streams[:, :n] - c, rest).masked_fill(used[:, :n], torch.nan) for used, streams in self._streams()]
-        return torch.cat(blocks) / sizes
+        n, u = self.masks.shape[1], self.u.flatten(1)
+        rest = u - self.T.U.decode(self.c[:n], self.at).flatten(1)  # what coefficients cannot say of u
+        points = self.T.U.isometry(self.at) if isinstance(self.at, tuple) else None
+        errors = []
+        for used in self._blocks():
+            inside = None if points is None else self.T.split_errors(self.reads, used)
+            if points is None or inside is None:
+                wrong = self.T.split(self.reads, self.c[None], used)[:, :n] - self.c[:n]
+                squares = (self.T.U.decode(wrong, self.at).flatten(2) - rest).square().sum(-1)
+            else:
+                squares = points * inside[:, :n] + rest.square().sum(1)
+            errors.append(squares.masked_fill(used[:, :n], torch.nan) / u.square().sum(1))
+        return torch.cat(errors).to(u)
 
-    def _squares(self, wrong: Float[Tensor, "b n d_u"], rest: Float[Tensor, "n p"]) -> Float[Tensor, "b n"]:
-        """The squared errors of answers whose coefficients are wrong by so much."""
-        inside = self.T.U.sum_of_squares(wrong, self.at) if isinstance(self.at, tuple) else None
-        if inside is not None:
-            return inside + rest.square().sum(1)
-        return (self.T.U.decode(wrong, self.at).flatten(2) - rest).square().sum(-1)
-
-    @torch.no_grad()
-    def _streams(self) -> Iterator[tuple[Bool[Tensor, "b n"], Float[Tensor, "b n d_u"]]]:
-        """Which functions were examples, and the coefficients of all answers, block by block."""
-        functions = len(self.c)
-        together = max(1, TOGETHER // (functions * max(self.T.U.size, 32 * functions)))
-        done = 0
-        for masks in self.masks.split(together):
-            used = torch.nn.functional.pad(masks, (0, functions - masks.shape[1]))
-            yield used, self.T.split(self.reads, self.c[None], used)
+    def _blocks(self) -> Iterator[Bool[Tensor, "b n"]]:
+        """Which of all functions are examples, for as many regressions as memory allows at once."""
+        functions, done = len(self.c), 0
+        for masks in self.masks.split(max(1, TOGETHER // (functions * max(self.T.U.size, 32 * functions)))):
+            yield torch.nn.functional.pad(masks, (0, functions - masks.shape[1]))
             done += len(masks)
             if self.progress is not None:
                 self.progress(done)
