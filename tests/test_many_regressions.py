@@ -78,7 +78,7 @@ def test_they_answer_other_functions(name):
     examples = examples_for(T, 12)
     masks = half_splits(8, 3, torch.Generator().manual_seed(0))
     told = []
-    answers = torch.cat(list(many_regressions(T, examples[:8], masks, examples.v[8:], told.append)))
+    answers = torch.cat(list(many_regressions(T, examples[:8], masks, examples.v[8:], told.append)))[:, 8:]
     expected = torch.stack([T.regress(examples[:8][mask.numpy()])(examples.v[8:]) for mask in masks]).detach()
     torch.testing.assert_close(answers, expected, rtol=1e-4, atol=1e-4)
     assert told[-1] == 3

@@ -1,5 +1,8 @@
-"""What an instant regressor is good for: regress thousands of times."""
+"""What an instant regressor is good for: to regress thousands of times."""
 
+from .bootstrap import bootstrap as bootstrap
+from .conformal import conformal as conformal
+from .influence import influence as influence
 from .many import Regressions as Regressions
 from .many import half_splits as half_splits
 from .many import many_regressions as many_regressions

@@ -27,7 +27,7 @@ Progress = Callable[[int], object]
 def many_regressions(T: Transducer, examples: ExampleSet, masks: Any, v: Any = None, progress: Progress | None = None) -> Regressions:
     """The operators that T regresses from the examples where each of `masks`, (regressions, n), is True.
 
-    v: functions to answer for; default: the examples that a regression leaves out. progress: told, after each block, how many
+    v: functions to answer for, beside the examples that a regression leaves out. progress: told, after each block, how many
     regressions are done.
 
     >>> masks = half_splits(len(examples), 5000, generator_for("test", 0))
@@ -41,6 +41,13 @@ def half_splits(n: int, count: int, generator: torch.Generator) -> Bool[Tensor, 
     if n < 2 or count < 1:
         raise TransduceError(f"{count} splits of {n} examples; expected at least one, of at least two examples.")
     return torch.rand(count, n, generator=generator).argsort(1) < n // 2
+
+
+def all_but_one(n: int) -> Bool[Tensor, "n n"]:
+    """n masks, each without one of n examples."""
+    if n < 2:
+        raise TransduceError(f"{n} example cannot be left out of itself; expected at least two. Give more.")
+    return ~torch.eye(n, dtype=torch.bool)
 
 
 def checked_masks(masks: Any, n: int) -> Bool[Tensor, "r n"]:
@@ -71,7 +78,6 @@ class Regressions:
             c, grid = T.encode(T.U, examples.u, x, "examples.u")
             queries = inputs[:0] if v is None else T.encode(T.V, v, x, "v")[0]
             self.at: Any = grid if x is None else x
-            self.asked = slice(len(c), None) if len(queries) else slice(0, len(c))
             self.c = torch.cat([c, c.new_zeros(len(queries), T.U.size)])
             self.reads = T.read(torch.cat([inputs, queries])[None], self.c[None])
 
@@ -80,11 +86,11 @@ class Regressions:
 
     @torch.no_grad()
     def __iter__(self) -> Iterator[Float[Tensor, "b m ..."]]:
-        """The answers of one block of regressions after the other, (block, m, *grid); NaN at examples that a regression has used."""
+        """The answers of one block of regressions after the other, (block, functions, *grid): at the examples, NaN where a regression has
+        used them, and then at v."""
         for used in self._blocks():
-            u = self.T.U.decode(self.T.split(self.reads, self.c[None], used)[:, self.asked], self.at)
-            gone = used[:, self.asked]
-            yield u.masked_fill(gone.reshape(*gone.shape, *[1] * (u.ndim - 2)), torch.nan)
+            u = self.T.U.decode(self.T.split(self.reads, self.c[None], used), self.at)
+            yield u.masked_fill(used.reshape(*used.shape, *[1] * (u.ndim - 2)), torch.nan)
 
     @torch.no_grad()
     def errors(self) -> Float[Tensor, "r n"]:

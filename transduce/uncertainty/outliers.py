@@ -56,13 +56,17 @@ def outlier_scores(
     >>> examples = examples[~found.flagged.numpy()]
     """
     if not 0 < false_alarms < len(examples):
-        raise TransduceError(f"false_alarms={false_alarms}; expected how many of {len(examples)} examples may be wrongly flagged, like 1e-3.")
+        raise TransduceError(
+            f"false_alarms={false_alarms}; expected how many of {len(examples)} examples may be wrongly flagged, like 1e-3."
+        )
     if len(examples) < LEAST:
         raise TransduceError(f"{len(examples)} examples; expected at least {LEAST} to tell which do not belong. Give more.")
     masks = half_splits(len(examples), n_regressions, generator or torch.Generator().manual_seed(0))
     never = torch.nonzero(masks.all(0)).flatten()
     if len(never):
-        raise TransduceError(f"n_regressions={n_regressions} never left example {int(never[0])} out; expected enough to. Ask for a hundred.")
+        raise TransduceError(
+            f"n_regressions={n_regressions} never left example {int(never[0])} out; expected enough to. Ask for a hundred."
+        )
     errors = many_regressions(T, examples, masks, progress=progress).errors()
     scores = errors.double().clamp(min=1e-30).log().nanmean(0)
     return Outliers(scores, threshold_of(scores, false_alarms), errors)

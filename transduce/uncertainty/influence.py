@@ -1,0 +1,46 @@
+"""How each example moved a prediction: what would change were it left out, for all examples by one backward pass.
+
+    J(O) - J(O without i) = <dJ / du_i, r_i>,      r_i = u_i - (O without i)(v_i)
+
+Of a regression that is linear in u, to leave example i out is the same as to replace u_i by what the others answer for it: an identity.
+Where the mixture of candidates depends on u too, it holds to first order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from ..transducer import ConditionedOperator
+from ..types import TransduceError
+
+
+def energy(u: Float[Tensor, "m ..."]) -> Float[Tensor, ""]:
+    """J(u) = |u|^2 / 2: what moves an answer towards itself counts as positive."""
+    return u.square().sum() / 2
+
+
+def influence(O: ConditionedOperator, v: Any, J: Callable[[Tensor], Tensor] = energy) -> Float[Tensor, " n"]:
+    """How much each of the examples of O added to J(O(v)), a number made of the answers at v.
+
+    >>> influence(O, v[:1]).argsort(descending=True)[:3]      # the examples that this answer leans on
+    """
+    T, examples = O.T, O.examples
+    if T.config["G"]:
+        raise TransduceError("a model whose G transforms outputs cannot leave an example out; expected one with G=False, such as 'adr'.")
+    with torch.enable_grad():
+        inputs, _ = T.encode(T.V, examples.v, O.x, "examples.v")
+        images, grid = T.encode(T.U, examples.u, O.x, "examples.u")
+        images = images.detach().requires_grad_()
+        kept = T.condition(inputs.detach()[None], images[None])
+        queries, _ = T.encode(T.V, v, O.x, "v")
+        answers = T.U.decode(T.query(kept, queries[None])[-1][0], grid if O.x is None else O.x)
+        value = J(answers)
+        if value.numel() != 1:
+            raise TransduceError(f"J gave a tensor of shape {tuple(value.shape)}; expected one number. Sum it.")
+        (gradient,) = torch.autograd.grad(value.sum(), images)
+    return (gradient * kept[-1].residual[0].detach()).sum(-1)
