@@ -11,7 +11,7 @@ from transduce.random_fields import generator_for
 from transduce.spaces import FourierModes, SineModes
 from transduce.transducer import Transducer
 from transduce.uncertainty import bootstrap, conformal, influence
-from transduce.uncertainty.conformal import rank_of
+from transduce.uncertainty.conformal import place_of, smallest
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,7 @@ def test_bands_hold_about_their_share(bands, adr):
 def test_the_conformal_band_is_that_of_its_formula(adr):
     T, task = adr
     examples, v, n = task.examples[:12], task.queries.v[:2], 12
-    _, low, high = conformal(T, examples, v, level=0.8)
+    _, low, high = conformal(T, examples, v, level=1 - 2 / 13)
     ends = []
     for i in range(n):
         O = T.regress(examples[[j for j in range(n) if j != i]])
@@ -45,10 +45,12 @@ def test_the_conformal_band_is_that_of_its_formula(adr):
     torch.testing.assert_close(high, highs[-2], rtol=1e-3, atol=1e-4)
 
 
-def test_a_rank_for_each_level():
-    assert [rank_of(level, n) for level, n in ((0.9, 9), (0.9, 19), (0.9, 20), (0.5, 3))] == [1, 2, 2, 2]
+def test_a_place_for_each_level():
+    assert [place_of(level, n) for level, n in ((0.9, 9), (0.9, 20), (0.5, 3))] == pytest.approx([1, 2.1, 2])
     with pytest.raises(TransduceError, match="at least 9 examples; 8"):
-        rank_of(0.9, 8)
+        place_of(0.9, 8)
+    ends = torch.tensor([[3.0], [1.0], [2.0]])
+    assert [float(smallest(ends, place)) for place in (1.0, 1.25, 3.0)] == [1.0, 1.25, 3.0]
 
 
 def test_a_wider_level_is_a_wider_band(adr):

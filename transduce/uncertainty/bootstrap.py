@@ -22,7 +22,6 @@ from ..types import ExampleSet, TransduceError, like, to_tensor
 from .many import Progress, all_but_one, half_splits, many_regressions
 
 LEAST = 0.1  # of the root mean square over x: nowhere is an answer much surer than elsewhere
-MARGIN = 0.6  # as in bands.py
 
 
 def bootstrap(
@@ -45,7 +44,7 @@ def bootstrap(
     if (~halves).sum(0).min() < 2:
         raise TransduceError(f"n_regressions={n_regressions} of {n} examples leave one out less than twice; expected more, like 100.")
     left_out, spread = _passes(many_regressions(T, examples, torch.cat([all_but_one(n), halves]), v, progress), n)
-    q = quantile((left_out - u.to(left_out)).abs() / spread[:n], min(1.0, level * (1 + MARGIN / n)))
+    q = quantile((left_out - u.to(left_out)).abs() / spread[:n], level)
     mean = T.regress(examples)(v)
     middle, half = to_tensor(mean, "answers"), q * spread[n:]
     return mean, like(middle - half, mean), like(middle + half, mean)
