@@ -1,4 +1,4 @@
-"""Shapes in signatures are checked while the tests run."""
+"""Shapes in signatures are checked while the tests run. What several files share."""
 
 from jaxtyping import install_import_hook
 
@@ -6,7 +6,9 @@ install_import_hook("transduce", "beartype.beartype")
 
 import pytest  # noqa: E402
 import torch  # noqa: E402
+from typer.testing import CliRunner  # noqa: E402
 
+from transduce.cli import app  # noqa: E402
 from transduce.spaces import SineModes  # noqa: E402
 from transduce.transducer import Transducer  # noqa: E402
 
@@ -27,3 +29,27 @@ def pairs():
     coefficients = torch.randn(2, 13, 12, generator=generator, dtype=torch.float64) / torch.arange(1, 13)
     v, u = SineModes(12).decode(coefficients, 33)
     return v[:9], u[:9], v[9:]
+
+
+def run(*arguments):
+    """The result of a command."""
+    return CliRunner(env={"COLUMNS": "200", "TERM": "dumb"}).invoke(app, [str(argument) for argument in arguments])
+
+
+def fails(*arguments):
+    """The one line that a failing command says."""
+    result = run(*arguments)
+    assert result.exit_code == 2, result.output
+    assert result.stdout == ""
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("transduce: error: ")
+    return line
+
+
+@pytest.fixture
+def model(tmp_path):
+    """The weights of an untrained Transducer."""
+    torch.manual_seed(0)
+    T = Transducer(SineModes(8), SineModes(8), depth=1, heads=1, width=4, hidden=8)
+    T.save_pretrained(tmp_path / "tiny.safetensors")
+    return tmp_path / "tiny.safetensors"

@@ -25,7 +25,7 @@ NETWORKS = {
     "fno": lambda fitting=SHORT: Fno(modes=4, width=8, layers=1, padding=0.25, fitting=fitting),
     "deeponet": lambda fitting=SHORT: DeepOnet(width=16, layers=2, fitting=fitting),
 }
-UNFITTED = {name: make for name, make in RIVALS.items() if not name.startswith(("fno", "deeponet"))}
+UNFITTED = {name: make for name, make in RIVALS.items() if not name.startswith(("fno", "deeponet", "local"))}
 RIVALS_HERE = UNFITTED | NETWORKS
 REGRESSORS = RIVALS_HERE | {"transducer": small_transducer}
 KINDS = {
@@ -94,7 +94,8 @@ def test_channels_are_kept(name):
 
 def test_every_rival_has_a_name():
     assert all(isinstance(rival(name), Regressor) for name in RIVALS)
-    assert RIVALS.keys() == UNFITTED.keys() | {"fno", "fno-paper", "fno-stopped", "deeponet", "deeponet-paper"}
+    others = {"fno-paper", "fno-stopped", "fno-periodic", "deeponet-paper", "local-kernel-ridge"}
+    assert RIVALS.keys() == UNFITTED.keys() | NETWORKS.keys() | others
     with pytest.raises(TransduceError, match="expected one of mean, identity"):
         rival("tarot")
 
@@ -259,7 +260,14 @@ def test_fno_answers_on_the_grid_of_the_query(arrays):
     assert O(v_query[:, ::2]).shape == (4, 17)
 
 
-@pytest.mark.parametrize(("v", "u", "message"), [((5, 33), (5, 17), "grid it reads"), ((5, 2, 8, 8), (5, 2, 8, 8), "Reshape")])
+UNFIT = [
+    ((5, 33), (5, 17), "33 points and examples.u 17"),
+    ((5, 2, 8, 8), (5, 2, 8, 9), "8 x 8 points and examples.u 8 x 9"),
+    ((5, 2, 4, 4, 4), (5, 2, 4, 4, 4), "Reshape"),
+]
+
+
+@pytest.mark.parametrize(("v", "u", "message"), UNFIT)
 def test_fno_refuses_what_it_cannot_fit(v, u, message):
     with pytest.raises(TransduceError, match=message):
         Fno().regress(ExampleSet(np.ones(v), np.ones(u)))

@@ -16,10 +16,11 @@ from transduce.experiments import EXPERIMENTS, Part, reproduce
 from transduce.experiments.adr import FULL, PARTS, QUICK
 from transduce.experiments.adr.extrapolation import Bumps, NewQueries, Steps, sweeps
 from transduce.experiments.adr.resolution import TwoGrids
-from transduce.experiments.adr.setting import REGRESSORS, Remembered, Scale, errors, identities
+from transduce.experiments.adr.setting import REGRESSORS, Scale, identities
 from transduce.experiments.adr.spectrum import MODES, coupling, jacobian
 from transduce.experiments.adr.trainings import SOFTMAX, trained, training, training_data
 from transduce.experiments.lab import Lab, Ledger
+from transduce.experiments.measuring import Remembered, errors
 from transduce.experiments.timing import operations
 from transduce.families import AdvectionDiffusionReaction
 from transduce.metrics import relative_mse

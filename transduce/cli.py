@@ -22,11 +22,10 @@ import typer
 from typer.core import TyperGroup
 
 if TYPE_CHECKING:
-    from .families import AdvectionDiffusionReaction
-    from .storage import StoredFamily
     from .types import Regressor
 
 SIZES = [5, 10, 20, 50, 100, 200, 500]
+BESIDE = {"adr": ["kernel-ridge"], "burgers": ["identity", "kernel-ridge"]}  # what others are measured beside
 
 
 class Group(TyperGroup):
@@ -76,6 +75,32 @@ def root(
 
 Force = Annotated[bool, typer.Option("--force", help="Replace the output if it exists.")]
 Seed = Annotated[int, typer.Option(min=0, help="Of the draws.")]
+
+
+def _range(text: str) -> float | tuple[float, float]:
+    """The number in "0.3", or both ends in "0.1,0.5"."""
+    try:
+        low, high = map(float, text.split(",")) if "," in text else (float(text), None)
+    except ValueError:
+        raise typer.BadParameter(f"{text!r}; expected a number, or two with a comma between, like 0.1,0.5.") from None
+    return low if high is None else (low, high)
+
+
+def _draws(what: str) -> Any:
+    """An option of a number, or of a range from which each operator draws its own."""
+    return typer.Option(parser=_range, metavar="X|LOW,HIGH", help=f"burgers: {what}.")
+
+
+KMax = Annotated[float | None, typer.Option(min=0, help="adr: k is drawn from [0, this]; default: 0.3.")]
+LengthScale = Annotated[float | None, typer.Option(min=0.01, help="adr: of the coefficients delta and nu; default: 0.2.")]
+Time = Annotated[float | None, typer.Option(min=0, help="adr: the target time; default: 1.")]
+Amplitude = Annotated[Any, _draws("the standard deviation of each component at time 0; default: 0.1")]
+Viscosity = Annotated[Any, _draws("the viscosity; default: 0.1,0.5")]
+Start = Annotated[Any, _draws("the time of v; default: 0")]
+Increment = Annotated[Any, _draws("the time from v to u; default: 10")]
+Resolution = Annotated[
+    int | None, typer.Option(min=1, help="burgers: points a side to solve on, at least; 128 for amplitudes like 0.3; default: 64.")
+]
 
 
 @app.command(epilog="Example: transduce regress --model adr --examples pairs.npz --queries v.npz --out u.npz")
@@ -138,20 +163,6 @@ def train(
     _say(f"{name}: validation error {error:.3g}, {time.perf_counter() - begun:.0f} s with data and start-up, weights in {path}")
 
 
-def _range(text: str) -> float | tuple[float, float]:
-    """The number in "0.3", or both ends in "0.1,0.5"."""
-    try:
-        low, high = map(float, text.split(",")) if "," in text else (float(text), None)
-    except ValueError:
-        raise typer.BadParameter(f"{text!r}; expected a number, or two with a comma between, like 0.1,0.5.") from None
-    return low if high is None else (low, high)
-
-
-def _draws(what: str) -> Any:
-    """An option of a number, or of a range from which each operator draws its own."""
-    return typer.Option(parser=_range, metavar="X|LOW,HIGH", help=f"burgers: {what}.")
-
-
 @app.command(
     epilog="Example: transduce generate adr --operators 500 --out adr.zarr    (or: generate burgers --nu 0.1,0.5 --out burgers.zarr)"
 )
@@ -166,25 +177,22 @@ def generate(
     scheduler: Annotated[
         str | None, typer.Option(help="A dask scheduler instead, like tcp://host:8786, whose workers see the same disk.")
     ] = None,
-    k_max: Annotated[float | None, typer.Option(min=0, help="adr: k is drawn from [0, this]; default: 0.3.")] = None,
-    length_scale: Annotated[float | None, typer.Option(min=0.01, help="adr: of the coefficients delta and nu; default: 0.2.")] = None,
-    t: Annotated[float | None, typer.Option(min=0, help="adr: the target time; default: 1.")] = None,
-    amplitude: Annotated[Any, _draws("the standard deviation of each component at time 0; default: 0.1")] = None,
-    nu: Annotated[Any, _draws("the viscosity; default: 0.1,0.5")] = None,
-    start: Annotated[Any, _draws("the time of v; default: 0")] = None,
-    increment: Annotated[Any, _draws("the time from v to u; default: 10")] = None,
-    resolution: Annotated[
-        int | None, typer.Option(min=1, help="burgers: points a side to solve on, at least; 128 for amplitudes like 0.3; default: 64.")
-    ] = None,
+    k_max: KMax = None,
+    length_scale: LengthScale = None,
+    t: Time = None,
+    amplitude: Amplitude = None,
+    nu: Viscosity = None,
+    start: Start = None,
+    increment: Increment = None,
+    resolution: Resolution = None,
     force: Force = False,
 ) -> None:
     """Draw operators of a family with examples of each; any number of workers gives the same bytes."""
     from . import generation
-    from .families import AdvectionDiffusionReaction, Burgers2d
 
     of_adr = {"k_max": k_max, "length_scale": length_scale, "t": t}
     of_burgers = {"amplitude": amplitude, "nu": nu, "start": start, "increment": increment, "resolution": resolution}
-    B = _built(family, {"adr": (AdvectionDiffusionReaction, of_adr), "burgers": (Burgers2d, of_burgers)})
+    B = _built(family, {"adr": of_adr, "burgers": of_burgers})
     begun = time.perf_counter()
     generation.generate(B, out, operators, examples, seed, split, workers, scheduler, force)
     _say(f"{family}: {operators} operators of {examples} examples, {time.perf_counter() - begun:.0f} s, written to {out}")
@@ -195,18 +203,23 @@ def _flags(options: Iterable[str]) -> str:
     return ", ".join(f"--{name.replace('_', '-')}" for name in options)
 
 
-def _built(family: str, known: dict[str, tuple[Any, dict[str, Any]]]) -> Any:
-    """The named one of the known families with those of its options that were given."""
+def _built(family: str, options: dict[str, dict[str, Any]]) -> Any:
+    """The named family with those of its options that were given."""
+    from .families import AdvectionDiffusionReaction, Burgers2d
     from .types import TransduceError
 
+    known = {"adr": AdvectionDiffusionReaction, "burgers": Burgers2d}
     if family not in known:
         raise TransduceError(f"no family is called {family!r}; known: {', '.join(known)}. Name one of these.")
-    given = {name: {option: value for option, value in options.items() if value is not None} for name, (_, options) in known.items()}
     for other in known:
-        if other != family and given[other]:
-            flags, own = _flags(given[other]), _flags(known[family][1])
+        if other != family and (given := _given(options[other])):
+            flags, own = _flags(given), _flags(options[family])
             raise TransduceError(f"{flags} of the family {other} was given for {family}; expected options of its own, {own}. Leave it out.")
-    return known[family][0](**given[family])
+    return known[family](**_given(options[family]))
+
+
+def _given(options: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def _numbers(text: str) -> list[int]:
@@ -231,15 +244,21 @@ def evaluate(
     ] = None,
     queries: Annotated[int, typer.Option(min=1, help="How many functions of each to predict.")] = 50,
     data: Annotated[Path | None, typer.Option(help="Your own operators: v and u of shape (operator, example, *grid).")] = None,
-    k_max: Annotated[float | None, typer.Option(min=0, help="k is drawn from [0, this]; default: 0.3.")] = None,
-    length_scale: Annotated[float | None, typer.Option(min=0.01, help="Of the coefficients delta and nu; default: 0.2.")] = None,
-    t: Annotated[float | None, typer.Option(min=0, help="The target time; default: 1.")] = None,
-    v_length_scale: Annotated[float | None, typer.Option(min=0.01, help="Of the inputs v; default: 0.2.")] = None,
+    family: Annotated[str | None, typer.Option(help="The family: adr or burgers; default: adr.")] = None,
+    k_max: KMax = None,
+    length_scale: LengthScale = None,
+    t: Time = None,
+    v_length_scale: Annotated[float | None, typer.Option(min=0.01, help="adr: of the inputs v; default: 0.2.")] = None,
+    amplitude: Amplitude = None,
+    nu: Viscosity = None,
+    start: Start = None,
+    increment: Increment = None,
+    resolution: Resolution = None,
     seed: Seed = 0,
     out: Annotated[Path | None, typer.Option(help="A .json file for the results.")] = None,
     force: Force = False,
 ) -> None:
-    """Measure regressors on unseen operators, of the ADR family or your own, beside kernel ridge tuned by leave-one-out."""
+    """Measure regressors on unseen operators, of a family or your own, beside kernel ridge tuned by leave-one-out."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -251,12 +270,14 @@ def evaluate(
 
     if out is not None:
         check_writable(out, force, (".json",))
-    options = {"k_max": k_max, "length_scale": length_scale, "t": t, "v_length_scale": v_length_scale}
-    B = _family(data, options)
+    of_adr = {"k_max": k_max, "length_scale": length_scale, "t": t, "v_length_scale": v_length_scale}
+    of_burgers = {"amplitude": amplitude, "nu": nu, "start": start, "increment": increment, "resolution": resolution}
+    options = {"adr": of_adr, "burgers": of_burgers}
+    B = _family(data, family, options)
     stored, room = (len(B), B.v.shape[1] - queries) if isinstance(B, StoredFamily) else (100, SIZES[-1])
     operators = operators or min(stored, 100)
     n = n or [size for size in SIZES if size <= room] or [max(1, room)]
-    found = _regressors(regressors)
+    found = _regressors([*regressors, *BESIDE[family or "adr"]])
     check_fit(found, B, n, operators, generator_for("test", seed), queries)
     rows, console = [], Console(stderr=True)
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("operators"), TimeRemainingColumn()
@@ -265,7 +286,7 @@ def evaluate(
             advance = partial(bars.advance, bars.add_task(name, total=operators))
             measured = evaluate(regressor, B, n, operators, generator_for("test", seed), queries, advance)
             rows += [{"regressor": name, **row} for row in summarise(measured)]
-    settings = {"data": data} if data is not None else {name: getattr(B, name) for name in options}
+    settings = {"data": data} if data is not None else _settings(B, family or "adr", options)
     what = ", ".join(f"{name} = {value}" for name, value in settings.items())
     _print_table(rows, title=f"relative MSE of {operators} operators, {queries} queries each, {what}")
     if out is not None:
@@ -276,31 +297,36 @@ def evaluate(
         _say(f"written to {out}")
 
 
-def _family(data: Path | None, options: dict[str, float | None]) -> AdvectionDiffusionReaction | StoredFamily:
-    """The operators stored in `data`, or those of the ADR family with the options that were given."""
-    from .families import AdvectionDiffusionReaction
+def _family(data: Path | None, family: str | None, options: dict[str, dict[str, Any]]) -> Any:
+    """The operators stored in `data`, or those of a family with the options that were given."""
     from .storage import StoredFamily
     from .types import TransduceError
 
-    given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     if data is None:
-        return AdvectionDiffusionReaction(**given)
+        return _built(family or "adr", options)
+    given = _given({"family": family, **options["adr"], **options["burgers"]})
     if given:
         raise TransduceError(
-            f"{_flags(given)} of the ADR family and --data, which takes its place, were both given; expected one. Leave out the other."
+            f"{_flags(given)} of a family and --data, which takes its place, were both given; expected one. Leave out the other."
         )
     return StoredFamily(data)
 
 
+def _settings(B: Any, family: str, options: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """What the command line says of a family, ranges as they are given there."""
+    values = {name: getattr(B, name) for name in options[family]}
+    return {"family": family} | {name: ",".join(map(str, value)) if isinstance(value, tuple) else value for name, value in values.items()}
+
+
 def _regressors(names: list[str]) -> dict[str, Regressor]:
-    """Models and rivals by name, and the tuned kernel ridge beside them."""
+    """Models and rivals by name."""
     from . import weights
     from .baselines import RIVALS, rival
     from .transducer import Transducer
     from .types import TransduceError
 
     found: dict[str, Regressor] = {}
-    for name in [*names, "kernel-ridge"]:
+    for name in names:
         if name in RIVALS:
             found[name] = rival(name)
         elif name in weights.names() or Path(name).suffix == ".safetensors":

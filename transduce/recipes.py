@@ -81,7 +81,7 @@ RECIPES = {
             },
             family=Burgers2d(amplitude=(0.05, 0.35), start=(0.0, 5.0), increment=(0.5, 10.5)),
             training=Training(
-                steps=4_000,
+                steps=1_900,
                 lr=5e-3,
                 muon_lr=0.02,
                 tasks=4,

@@ -8,9 +8,11 @@ from .classical import KernelRidge as KernelRidge
 from .classical import MeanOfExamples as MeanOfExamples
 from .deeponet import DeepOnet as DeepOnet
 from .deeponet import paper_deeponet
+from .family_wide import FamilyWide as FamilyWide
 from .fitting import Fitting as Fitting
 from .fno import Fno as Fno
-from .fno import paper_fno, stopped_fno
+from .fno import paper_fno, periodic_fno, stopped_fno
+from .local import LocalRidge as LocalRidge
 from .scikit import Scikit as Scikit
 from .scikit import decision_tree, gaussian_process, linear_ridge, nearest_neighbours, paper_kernel_ridge
 
@@ -22,10 +24,12 @@ RIVALS: dict[str, Callable[[], Regressor]] = {
     "linear-ridge": linear_ridge,
     "kernel-ridge-paper": paper_kernel_ridge,
     "kernel-ridge": KernelRidge,
+    "local-kernel-ridge": LocalRidge,
     "gaussian-process": gaussian_process,
     "fno-paper": paper_fno,
     "fno": Fno,
     "fno-stopped": stopped_fno,
+    "fno-periodic": periodic_fno,
     "deeponet-paper": paper_deeponet,
     "deeponet": DeepOnet,
 }

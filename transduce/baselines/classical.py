@@ -23,6 +23,7 @@ from ..types import ExampleSet, TransduceError, like, to_tensor
 
 GAMMAS = 10 ** np.arange(-6, -1.4, 0.5)
 LAMBDAS = 10.0 ** np.arange(-12, -1)
+MANY = 1000  # values of u, above which a regression is of fewer numbers
 
 
 @dataclass(frozen=True)
@@ -83,9 +84,11 @@ class KernelRidge:
     def regress(self, examples: ExampleSet) -> KernelRidgeOperator:
         v, u = rows_of(examples.v, "examples.v"), rows_of(examples.u, "examples.u")
         distances = euclidean_distances(v, squared=True)
-        fits = (self._fit(gamma, distances, u) for gamma in self.gammas)
+        numbers, directions = in_span(u)
+        fits = (self._fit(gamma, distances, numbers) for gamma in self.gammas)
         error, gamma, ridge, alpha = min(fits, key=lambda fit: fit[0])
-        return KernelRidgeOperator(v, alpha, gamma, ridge, error, tuple(examples.v.shape[1:]), tuple(examples.u.shape[1:]))
+        shapes = tuple(examples.v.shape[1:]), tuple(examples.u.shape[1:])
+        return KernelRidgeOperator(v, alpha @ directions, gamma, ridge, error, *shapes)
 
     def _fit(
         self, gamma: float, distances: Float[np.ndarray, "n n"], u: Float[np.ndarray, "n d"]
@@ -121,6 +124,17 @@ class KernelRidgeOperator:
 def rows_of(f: Any, name: str) -> Float[np.ndarray, "n d"]:
     """Functions as rows of values, in double precision."""
     return to_tensor(f, name).detach().cpu().double().flatten(1).numpy()
+
+
+def in_span(u: Float[np.ndarray, "n d"]) -> tuple[Float[np.ndarray, "n k"], Float[np.ndarray, "k d"]]:
+    """u = numbers directions, the directions being orthonormal: n of them where the values of u are many, else the values themselves.
+
+    What is regressed is a combination of the u_i, and sums of squares over the grid are sums over the numbers.
+    """
+    if u.shape[1] <= MANY:
+        return u, np.eye(u.shape[1])
+    directions, numbers = np.linalg.qr(u.T)
+    return numbers.T, directions.T
 
 
 def expect_grid(v: Any, shape: tuple[int, ...]) -> None:

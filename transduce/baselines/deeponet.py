@@ -26,7 +26,7 @@ TUNED = Fitting(epochs=400, steps=2000, lr=3e-3, batch=50, falling=True, weight_
 class DeepOnet:
     """A DeepONet fitted anew to each operator's examples: branch and trunk of `layers` hidden layers of `width` units.
 
-    Functions have one variable; queries come on the grid of the examples' v and are answered on that of their u.
+    Functions have one variable or two; queries come on the grid of the examples' v and are answered on that of their u.
 
     >>> O = DeepOnet().regress(ExampleSet(v, u))      # v, u of shape (50, 101)
     """
@@ -41,17 +41,17 @@ class DeepOnet:
 
     def _network(self, v: Tensor, u: Tensor) -> BranchAndTrunk:
         hidden = [self.width] * self.layers
-        channels = u.shape[1]
+        channels, *grid = u.shape[1:]
         return BranchAndTrunk(
             _deeponet()(
                 [v[0].numel(), *hidden, self.width * channels],
-                [1, *hidden, self.width],
+                [len(grid), *hidden, self.width],
                 self.activation,
                 "Glorot normal",
                 num_outputs=channels,
                 multi_output_strategy="split_branch" if channels > 1 else None,
             ),
-            torch.linspace(-1, 1, u.shape[-1])[:, None],
+            tuple(grid),
         )
 
 
@@ -63,18 +63,18 @@ def paper_deeponet() -> DeepOnet:
 
 
 class BranchAndTrunk(torch.nn.Module):
-    """deepxde's network as a map from (n, channels, points) to the same, u being asked at x."""
+    """deepxde's network as a map from (n, channels, *grid) to the same, u being asked at the points x of its own grid."""
 
     x: Tensor
 
-    def __init__(self, network: torch.nn.Module, x: Tensor):
+    def __init__(self, network: torch.nn.Module, grid: tuple[int, ...]):
         super().__init__()
-        self.network = network
-        self.register_buffer("x", x)
+        self.network, self.grid = network, grid
+        self.register_buffer("x", torch.cartesian_prod(*(torch.linspace(-1, 1, points) for points in grid)).reshape(-1, len(grid)))
 
     def forward(self, v: Tensor) -> Tensor:
         u = self.network((v.flatten(1), self.x))  # (n, points), or (n, points, channels)
-        return u[:, None] if u.ndim == 2 else u.mT
+        return u.reshape(len(v), self.x.shape[0], -1).mT.reshape(len(v), -1, *self.grid)
 
 
 @dataclass(frozen=True, eq=False)

@@ -43,7 +43,7 @@ class Fitting:
     seed: int = 0
 
     def fit(self, make: Callable[[Tensor, Tensor], torch.nn.Module], examples: ExampleSet) -> NetworkOperator:
-        """Fit the network that `make` makes for v and u of shape (n, channels, points)."""
+        """Fit the network that `make` makes for v and u of shape (n, channels, *grid)."""
         v, u = with_channels(examples.v, "examples.v").detach(), with_channels(examples.u, "examples.u").detach()
         with torch.random.fork_rng(devices=[]), torch.enable_grad():
             torch.manual_seed(self.seed)
@@ -119,8 +119,11 @@ class NetworkOperator:
 
 
 def with_channels(f: Any, name: str) -> Tensor:
-    """Functions as (n, channels, points), in single precision."""
+    """Functions of one or two variables as (n, channels, *grid), in single precision."""
     f = to_tensor(f, name).float()
-    if f.ndim not in (2, 3):
-        raise TransduceError(f"{name} has shape {tuple(f.shape)}; this network expects (n, points) or (n, channels, points). Reshape it.")
+    if f.ndim not in (2, 3, 4):
+        raise TransduceError(
+            f"{name} has shape {tuple(f.shape)}; this regression expects (n, points), (n, channels, points) or "
+            "(n, channels, x, y). Reshape it."
+        )
     return f[:, None] if f.ndim == 2 else f

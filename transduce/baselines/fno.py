@@ -14,16 +14,19 @@ from ..types import ExampleSet, TransduceError
 from .fitting import Fitting, NetworkOperator
 
 TUNED = Fitting(epochs=300, steps=1500, lr=3e-3, batch=20, falling=True)
+PERIODIC = Fitting(epochs=80, lr=5e-3, batch=10, falling=True)
 
 
 @dataclass(frozen=True)
 class Fno:
     """An FNO fitted anew to each operator's examples.
 
-    modes: the frequencies kept, 0 among them, as its authors count them. padding: the share of the domain added, as zeros, for
-    functions that are not periodic. Functions have one variable, v and u the same grid; queries may come on any.
+    modes: the frequencies kept along each axis, 0 among them, as its authors count them. padding: the share of the domain added, as
+    zeros, for functions that are not periodic. Functions of one variable come with their position as a further channel; those of two,
+    (n, channels, x, y), are periodic and without. v and u have the same grid; queries may come on any.
 
-    >>> O = Fno().regress(ExampleSet(v, u))      # v, u of shape (50, 101)
+    >>> O = Fno().regress(ExampleSet(v, u))               # v, u of shape (50, 101)
+    >>> O = periodic_fno().regress(ExampleSet(v, u))      # v, u of shape (100, 2, 64, 64)
     """
 
     modes: int = 16
@@ -36,19 +39,27 @@ class Fno:
         return self.fitting.fit(self._network, examples)
 
     def _network(self, v: Tensor, u: Tensor) -> Any:
-        if v.shape[-1] != u.shape[-1]:
+        points, asked = (" x ".join(map(str, f.shape[2:])) for f in (v, u))
+        if points != asked:
             raise TransduceError(
-                f"examples.v has {v.shape[-1]} points and examples.u {u.shape[-1]}; an FNO answers on the grid it reads. "
+                f"examples.v has {points} points and examples.u {asked}; an FNO answers on the grid it reads. "
                 "Interpolate one of them to the other's."
             )
+        both_signs = 2 * self.modes - 1
         return _fno()(
-            n_modes=(2 * self.modes - 2,),  # neuraloperator counts both signs, and then keeps 0 besides
+            n_modes=(*[both_signs] * (v.ndim - 3), both_signs - 1),  # of the last axis neuraloperator keeps one more
+            positional_embedding="grid" if v.ndim == 3 else None,
             in_channels=v.shape[1],
             out_channels=u.shape[1],
             hidden_channels=self.width,
             n_layers=self.layers,
             domain_padding=self.padding or None,
         )
+
+
+def periodic_fno() -> Fno:
+    """For periodic functions of two variables: 4 layers of 24 channels, 12 modes, and a fit of minutes on one core for 100 examples."""
+    return Fno(modes=12, width=24, layers=4, padding=0.0, fitting=PERIODIC)
 
 
 def paper_fno() -> Fno:

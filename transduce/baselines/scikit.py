@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from jaxtyping import Float
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel, DotProduct, RationalQuadratic, WhiteKernel
@@ -28,7 +29,7 @@ from sklearn.neighbors import KNeighborsRegressor
 from sklearn.tree import DecisionTreeRegressor
 
 from ..types import ExampleSet, like
-from .classical import expect_grid, rows_of
+from .classical import expect_grid, in_span, rows_of
 
 FOLDS = 5
 NEIGHBOURS = (1, 2, 3, 5, 8, 15)
@@ -53,24 +54,27 @@ class Scikit:
 
     def regress(self, examples: ExampleSet) -> ScikitOperator:
         v, u = rows_of(examples.v, "examples.v"), rows_of(examples.u, "examples.u")
+        numbers, directions = in_span(u)
+        scale = (numbers.shape[1] / u.shape[1]) ** 0.5  # the mean square of the outputs is that of u, as a likelihood asks
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # a covariance at the end of its range is an answer
-            fitted = self.estimator(len(v)).fit(v, u)
-        return ScikitOperator(fitted, tuple(examples.v.shape[1:]), tuple(examples.u.shape[1:]))
+            fitted = self.estimator(len(v)).fit(v, scale * numbers)
+        return ScikitOperator(fitted, directions / scale, tuple(examples.v.shape[1:]), tuple(examples.u.shape[1:]))
 
 
 @dataclass(frozen=True, eq=False)
 class ScikitOperator:
-    """v -> the fitted estimator's answer."""
+    """v -> the fitted estimator's answer, in terms of the directions of u."""
 
     fitted: Any
+    directions: Float[np.ndarray, "k d_u"]
     v_shape: tuple[int, ...]
     u_shape: tuple[int, ...]
 
     def __call__(self, v: Any) -> Any:
         expect_grid(v, self.v_shape)
-        u_hat = self.fitted.predict(rows_of(v, "v")).reshape(-1, *self.u_shape)
-        return like(torch.from_numpy(u_hat), v)
+        numbers = self.fitted.predict(rows_of(v, "v")).reshape(len(v), -1)
+        return like(torch.from_numpy(numbers @ self.directions).reshape(-1, *self.u_shape), v)
 
 
 def nearest_neighbours() -> Scikit:

@@ -1,7 +1,7 @@
 """The paper's experiments, and what goes beyond them: every table and figure out of one command, `transduce reproduce`."""
 
-from . import adr
+from . import adr, burgers
 from .lab import Part as Part
 from .lab import reproduce as reproduce
 
-EXPERIMENTS = {"adr": adr}
+EXPERIMENTS = {"adr": adr, "burgers": burgers}

@@ -15,5 +15,11 @@ from .fields import meta_test_rows as meta_test_rows
 from .fields import prediction_over_truth as prediction_over_truth
 from .fields import rows_of_predictions as rows_of_predictions
 from .fields import state_evolution as state_evolution
+from .planes import planes as planes
+from .planes import quadrants as quadrants
+from .regressions import bands_about as bands_about
+from .regressions import errors_of_examples as errors_of_examples
+from .regressions import estimate_against_exact as estimate_against_exact
+from .regressions import precision_and_recall as precision_and_recall
 from .style import COLOURS as COLOURS
 from .style import drawing as drawing

@@ -84,6 +84,8 @@ DASHED, DOTTED = (0, (4, 1.6)), (0, (1.2, 1.6))
 LOOKS = {
     "adr": Look("ours (representer)", VERMILION, "o", width=2.8),
     "adr-softmax": Look("Transducer (softmax)", BLUE, "s", width=2.0),
+    "burgers": Look("ours (prior)", VERMILION, "o", width=2.8),
+    "burgers-softmax": Look("Transducer (softmax)", BLUE, "s", width=2.0),
     "kernel-ridge": Look("kernel ridge (tuned)", GREEN, "D"),
     "fno": Look("FNO (tuned)", PURPLE, "^"),
     "deeponet": Look("DeepONet (tuned)", ORANGE, "v"),
@@ -100,6 +102,11 @@ LOOKS = {
     "adr-paper": Look("Transducer (paper)", BLUE, "s", DASHED),
     "fno-all-operators": Look("FNO, all operators", PURPLE, "<", DOTTED),
     "fno-one-operator": Look("FNO, one operator", PURPLE, ">", DOTTED),
+    "fno-periodic": Look("FNO (tuned)", PURPLE, "^"),
+    "fno of the family": Look("FNO of the family", PURPLE, "<", DOTTED),
+    "spectral clustering": Look("spectral clustering", GREEN, "D"),
+    "isolation forest": Look("isolation forest", PURPLE, "^"),
+    "local outlier factor": Look("local outlier factor", SKY, "P"),
 }
 
 

@@ -84,13 +84,15 @@ class Regressions:
     def __len__(self) -> int:
         return len(self.masks)
 
-    @torch.no_grad()
     def __iter__(self) -> Iterator[Float[Tensor, "b m ..."]]:
         """The answers of one block of regressions after the other, (block, functions, *grid): at the examples, NaN where a regression has
         used them, and then at v."""
-        for used in self._blocks():
-            u = self.T.U.decode(self.T.split(self.reads, self.c[None], used), self.at)
-            yield u.masked_fill(used.reshape(*used.shape, *[1] * (u.ndim - 2)), torch.nan)
+        return map(self._answers, self._blocks())
+
+    @torch.no_grad()
+    def _answers(self, used: Bool[Tensor, "b n"]) -> Float[Tensor, "b n ..."]:
+        u = self.T.U.decode(self.T.split(self.reads, self.c[None], used), self.at)
+        return u.masked_fill(used.reshape(*used.shape, *[1] * (u.ndim - 2)), torch.nan)
 
     @torch.no_grad()
     def errors(self) -> Float[Tensor, "r n"]:

@@ -14,8 +14,9 @@ from ...families import AdvectionDiffusionReaction
 from ...random_fields import generator_for, one_thread
 from ...types import Array, Operator, Regressor, Task
 from ..lab import Lab, Part, Row
+from ..measuring import Remembered
 from ..timing import medians, operations, timed
-from .setting import FITTED, MODELS, REGRESSORS, Remembered, identities, regressor
+from .setting import FITTED, MODELS, REGRESSORS, identities, regressor
 from .sizes import errors_of
 
 

@@ -18,7 +18,7 @@ from ...metrics import relative_mse
 from ...random_fields import generator_for
 from ...spaces import space_from_config
 from ..lab import Lab, Part, Row
-from .setting import Remembered, errors
+from ..measuring import Remembered, errors
 from .trainings import SOFTMAX, trained, training, training_data
 
 SPACES: dict[str, Row] = {

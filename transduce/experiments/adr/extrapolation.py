@@ -6,9 +6,9 @@ distribution, on all training operators or on one of them, applied to the new on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +17,13 @@ from jaxtyping import Float
 from torch import Tensor
 
 from ... import figures
-from ...baselines import Fno
+from ...baselines import FamilyWide, Fno
 from ...families import AdvectionDiffusionReaction
 from ...families.adr import boundary_mask
-from ...types import ExampleSet, Operator, OperatorFamily, Regressor, Task
+from ...types import ExampleSet, OperatorFamily, Regressor, Task
 from ..lab import Lab, Part, Row
-from .setting import Remembered, errors, identity, on_all, on_same_few, regressor
+from ..measuring import Remembered, errors, on_all, on_same_few
+from .setting import identity, regressor
 from .trainings import training_data
 
 N = 100
@@ -76,44 +77,31 @@ def sweeps() -> list[tuple[str, Any, OperatorFamily]]:
     ]
 
 
-@dataclass(frozen=True)
-class Fixed:
-    """One operator, whatever the examples."""
-
-    fit: Callable[[], Operator]
-    identity: str
-
-    def regress(self, examples: ExampleSet) -> Operator:
-        return self.fit()
-
-
-def in_distribution(lab: Lab) -> dict[str, Fixed]:
-    """An FNO of the tuned kind, fitted once: to all pairs of one training operator as it would be there; and to pairs of all training
-    operators, with two layers, in five passes (3,000 steps) of batches of 32.
+def in_distribution(lab: Lab) -> dict[str, tuple[FamilyWide, str]]:
+    """An FNO of the tuned kind, fitted once, and its identity: to all pairs of one training operator as it would be there; and to pairs
+    of all training operators, with two layers, in five passes (3,000 steps) of batches of 32.
     """
     data, tuned = training_data(lab), regressor(lab, "fno")
     assert isinstance(tuned, Fno)
     larger = replace(tuned, layers=2, fitting=replace(tuned.fitting, epochs=5, steps=0, batch=32))
 
-    @cache
-    def all_operators() -> Operator:
-        return larger.regress(ExampleSet(data.v[:, :4].flatten(0, 1), data.u[:, :4].flatten(0, 1)))
+    def all_operators() -> Iterable[ExampleSet]:
+        return (ExampleSet(v[:4], u[:4]) for v, u in zip(data.v, data.u, strict=True))
 
-    @cache
-    def one_operator() -> Operator:
-        return tuned.regress(ExampleSet(data.v[0], data.u[0]))
+    def one_operator() -> Iterable[ExampleSet]:
+        return [ExampleSet(data.v[0], data.u[0])]
 
     fitted_to = repr(data)
     return {
-        "fno-all-operators": Fixed(all_operators, f"{larger} to {fitted_to}"),
-        "fno-one-operator": Fixed(one_operator, f"{tuned} to the first of {fitted_to}"),
+        "fno-all-operators": (FamilyWide(larger, all_operators), f"{larger} to {fitted_to}"),
+        "fno-one-operator": (FamilyWide(tuned, one_operator), f"{tuned} to the first of {fitted_to}"),
     }
 
 
 def measure(lab: Lab) -> list[Row]:
     scale, rows, n = lab.scale, [], min(N, lab.scale.fitted_most)
     regressors: dict[str, tuple[Regressor, str]] = {name: (regressor(lab, name), identity(name)) for name in (*INSTANT, "fno")}
-    regressors |= {name: (R, R.identity) for name, R in in_distribution(lab).items()}
+    regressors |= in_distribution(lab)
     for sweep, value, family in sweeps():
         tasks = Remembered(family, n)
         for name, (R, of) in regressors.items():

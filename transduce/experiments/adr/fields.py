@@ -25,6 +25,7 @@ from ...storage import StoredFamily
 from ...transducer import Transducer
 from ...types import ExampleSet
 from ..lab import Lab, Part, Row
+from ..measuring import rounded
 from .setting import identity
 from .trainings import training_data
 
@@ -32,11 +33,6 @@ OPERATORS = 3
 EXAMPLES = 100
 SHOWN = 6
 FRAMES = 41
-
-
-def rounded(values: Any) -> Any:
-    """Numbers with five digits, as lists."""
-    return [float(f"{value:.5g}") for value in values] if np.ndim(values) == 1 else [rounded(row) for row in values]
 
 
 def evolution(operator: Any, v: torch.Tensor, until: float, frames: int) -> np.ndarray:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ...families import AdvectionDiffusionReaction
 from ..lab import Lab, Part, Row
-from .setting import Remembered, errors
+from ..measuring import Remembered, errors
 from .trainings import REPRESENTER, SOFTMAX, trained, training, training_data
 
 PAPER = {  # as it prints them, 7.33e5 too

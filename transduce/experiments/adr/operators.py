@@ -8,7 +8,7 @@ from pathlib import Path
 from ... import figures
 from ...families import AdvectionDiffusionReaction
 from ..lab import Lab, Part, Row
-from .setting import Remembered, errors
+from ..measuring import Remembered, errors
 from .trainings import REPRESENTER, SOFTMAX, trained, training, training_data
 
 SIZES = (10, 50, 100)

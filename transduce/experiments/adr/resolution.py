@@ -17,7 +17,8 @@ from ...spaces import SineModes
 from ...transducer import Transducer
 from ...types import ExampleSet, Operator, Regressor, Task, to_tensor
 from ..lab import Lab, Part, Row
-from .setting import errors, identity, on_same_few, regressor
+from ..measuring import errors, on_same_few
+from .setting import identity, regressor
 
 GRIDS = ((64, 257), (101, 101), (101, 257))  # of examples, of queries
 

@@ -12,7 +12,8 @@ from ...families import AdvectionDiffusionReaction
 from ...families.adr import STRIDE
 from ...random_fields import gaussian_field, generator_for
 from ..lab import Lab, Part, Row
-from .fields import evolution, rounded
+from ..measuring import rounded
+from .fields import evolution
 
 SCALES = (0.1, 0.2, 0.3)
 SHOWN = 8

@@ -10,7 +10,8 @@ from ...families import AdvectionDiffusionReaction
 from ...recipes import recipe
 from ...report import by_regressor
 from ..lab import Lab, Part, Row
-from .setting import FITTED, IN_TABLE_1, MODELS, REGRESSORS, Remembered, errors, identity, on_all, on_same_few, regressor
+from ..measuring import Remembered, errors, on_all, on_same_few
+from .setting import FITTED, IN_TABLE_1, MODELS, REGRESSORS, identity, regressor
 
 
 def errors_of(lab: Lab, name: str, family: Remembered, sizes: Sequence[int], operators: int) -> list[Row]:

@@ -1,0 +1,81 @@
+"""The Burgers experiment: every part measures and shows, and what is hidden in datasets is what it says."""
+
+import json
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from transduce.experiments import EXPERIMENTS, reproduce
+from transduce.experiments.burgers import FULL, PARTS, QUICK, identities
+from transduce.experiments.burgers.outliers import contaminated, counted, flagged_by_rivals
+from transduce.experiments.burgers.parts import WrongContext
+from transduce.experiments.burgers.resolution import TwoGrids
+from transduce.experiments.burgers.setting import Scale, family_of
+from transduce.metrics import relative_mse
+from transduce.random_fields import generator_for
+from transduce.report import markdown_table
+
+RESULTS = Path(__file__).parent.parent / "results" / "burgers"
+TINY = replace(QUICK, operators=1, few=1, queries=2, viscosities=(0.3,), datasets=1, steps=1, table_n=10, sizes=(2, 10), band_sizes=(10,))
+
+
+@pytest.fixture(scope="module")
+def work(tmp_path_factory):
+    return tmp_path_factory.mktemp("work")
+
+
+@pytest.mark.parametrize("part", PARTS, ids=lambda part: part.name)
+def test_every_part_measures_and_shows(part, work, tmp_path):
+    reproduce("burgers", [part], TINY, tmp_path, work, {})
+    assert json.loads((tmp_path / f"{part.name}.json").read_text())["rows"]
+    assert part.table is None or (tmp_path / f"{part.name}.md").exists()
+    assert part.draw is None or (list(tmp_path.glob("*.png")) and list(tmp_path.glob("*.svg")))
+
+
+def test_outliers_are_hidden_where_it_is_said():
+    examples, truth = contaminated(10.0, 0.4, 0.25, 8, generator_for("validation", 0))
+    assert truth.sum() == 2
+    decay = examples.u.flatten(1).square().sum(1) / examples.v.flatten(1).square().sum(1)
+    assert set(np.argsort(decay.numpy())[:2]) == set(np.flatnonzero(truth))  # more viscosity, less energy left
+
+
+def test_counts_of_hits():
+    flagged, truth = np.array([1, 1, 0, 0], bool), np.array([1, 0, 1, 1], bool)
+    assert counted(flagged, truth) == [1, 2, 3]
+
+
+def test_rivals_flag_the_share_they_are_told_and_the_smaller_cluster():
+    examples, _ = contaminated(5.0, 0.2, 0.1, 30, generator_for("validation", 1))
+    flags = flagged_by_rivals(examples, 0.1)
+    assert flags["isolation forest"].sum() == flags["local outlier factor"].sum() == 3
+    assert 0 < flags["spectral clustering"].sum() <= 15
+
+
+def test_a_wrong_context_is_of_another_operator():
+    family = family_of(0.1, 5.0)
+    right, wrong = family.sample_task(3, 3, generator_for("test", 0)), WrongContext(family).sample_task(3, 3, generator_for("test", 0))
+    O = family.sample_operator(generator_for("test", 0))
+    assert relative_mse(O(right.queries.v), right.queries.u) < 1e-6
+    assert relative_mse(O(wrong.examples.v), wrong.examples.u) < 1e-6 < 1e-5 < relative_mse(O(wrong.queries.v), wrong.queries.u)
+
+
+def test_two_grids_show_the_same_functions():
+    coarse, fine = (TwoGrids(0.1, points, 128).sample_task(1, 1, generator_for("test", 0)).examples for points in (64, 128))
+    assert coarse.v.shape[-1] == 64 and torch.equal(fine.u[..., ::2, ::2], coarse.u)
+
+
+def test_the_command_knows_it():
+    assert Scale() == EXPERIMENTS["burgers"].FULL and {part.name for part in PARTS} >= {"accuracy", "sizes", "outliers", "bands", "parts"}
+
+
+@pytest.mark.parametrize("path", sorted(RESULTS.glob("*.json")), ids=lambda path: path.stem)
+def test_committed_results_are_full_and_agree(path):
+    """The full settings, and the table that the rows give."""
+    (part,) = (part for part in PARTS if part.name == path.stem)
+    result = json.loads(path.read_text())
+    assert result["settings"] == json.loads(json.dumps(asdict(FULL) | {"regressors": identities()}))
+    if part.table is not None:
+        assert (RESULTS / f"{part.name}.md").read_text() == markdown_table(part.table(result["rows"]))

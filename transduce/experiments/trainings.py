@@ -1,0 +1,58 @@
+"""Trainings that an experiment makes for itself, found again by what they are: equal models trained alike on equal data are trained once,
+whichever parts ask for them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from ..generation import generate
+from ..metatraining import Training, metatrain
+from ..storage import StoredFamily
+from ..transducer import Transducer
+from ..types import OperatorFamily
+from .lab import Lab, Row
+
+
+def stored(lab: Lab, family: Any) -> StoredFamily:
+    """As many operators and examples of a family as the scale says, drawn on first use."""
+    operators, examples = lab.scale.stored
+    path = lab.work / f"tasks-{operators}x{examples}.zarr"
+    if not path.exists():
+        generate(family, path, operators, examples, seed=0)
+    return _opened(path)
+
+
+@cache
+def _opened(path: Path) -> StoredFamily:
+    return StoredFamily(path)
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A trained model, what identifies its training, and its validation error against steps and seconds."""
+
+    T: Transducer
+    identity: str
+    curve: list[Row]
+
+
+def trained(lab: Lab, model: Row, how: Training, data: StoredFamily, validation: OperatorFamily) -> Trained:
+    """A model trained on `data`, going on where it stopped."""
+    told = {name: value for name, value in asdict(how).items() if name != "left_out" or value}  # older trainings did not say so
+    described = json.dumps([model, told, repr(data), lab.scale.seed], sort_keys=True)
+    identity = hashlib.sha256(described.encode()).hexdigest()[:12]
+    folder = lab.work / "trainings" / identity
+    torch.manual_seed(lab.scale.seed)
+    T = Transducer.from_config(model)
+    metatrain(T, data, how, validation=validation, out=folder)
+    lines = [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
+    lab.seconds += lines[-1]["seconds"]
+    measured = [line for line in lines if line["validation"] is not None]
+    return Trained(T, identity, [{"step": m["step"], "error": m["validation"], "seconds": m["seconds"]} for m in measured])
