@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 import torch
 
-from transduce.experiments import EXPERIMENTS, reproduce
+from transduce.experiments import reproduce
 from transduce.experiments.burgers import FULL, PARTS, QUICK, identities
 from transduce.experiments.burgers.outliers import contaminated, counted, flagged_by_rivals
 from transduce.experiments.burgers.parts import WrongContext
 from transduce.experiments.burgers.resolution import TwoGrids
-from transduce.experiments.burgers.setting import Scale, family_of
+from transduce.experiments.burgers.setting import family_of
 from transduce.metrics import relative_mse
 from transduce.random_fields import generator_for
 from transduce.report import markdown_table
@@ -65,10 +65,6 @@ def test_a_wrong_context_is_of_another_operator():
 def test_two_grids_show_the_same_functions():
     coarse, fine = (TwoGrids(0.1, points, 128).sample_task(1, 1, generator_for("test", 0)).examples for points in (64, 128))
     assert coarse.v.shape[-1] == 64 and torch.equal(fine.u[..., ::2, ::2], coarse.u)
-
-
-def test_the_command_knows_it():
-    assert Scale() == EXPERIMENTS["burgers"].FULL and {part.name for part in PARTS} >= {"accuracy", "sizes", "outliers", "bands", "parts"}
 
 
 @pytest.mark.parametrize("path", sorted(RESULTS.glob("*.json")), ids=lambda path: path.stem)

@@ -12,7 +12,7 @@ import xarray as xr
 from conftest import fails, run
 
 from transduce import Training, __version__, recipes, weights
-from transduce.families import Burgers2d
+from transduce.families import AdvectionDiffusionReaction, Burgers2d
 from transduce.storage import StoredFamily, read_variable, write_arrays
 from transduce.transducer import Transducer
 from transduce.types import ExampleSet, TransduceError
@@ -251,7 +251,7 @@ def tiny_recipe(monkeypatch):
     space = {"space": "SineModes", "modes": 8}
     model = {"V": space, "U": space, "depth": 1, "heads": 1, "width": 4, "hidden": 8}
     training = Training(steps=2, tasks=2, n=(3, 6), queries=2, validation_tasks=1)
-    family = {"points": 41, "steps": 2}
+    family = AdvectionDiffusionReaction(points=41, steps=2)
     monkeypatch.setitem(recipes.RECIPES, "tiny", recipes.Recipe("tiny", model, training, operators=2, examples=10, family=family))
 
 

@@ -10,6 +10,9 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from transduce import figures
+from transduce.experiments.adr import setting as adr
+from transduce.experiments.burgers import outliers
+from transduce.experiments.burgers import setting as burgers
 from transduce.figures.style import LOOKS, label_ends, label_points, looks, spread
 from transduce.types import ExampleSet, Task, TransduceError
 
@@ -41,6 +44,14 @@ def swept():
 def task():
     pairs = [ExampleSet(*torch.from_numpy(functions(2, n))) for n in (5, 3)]
     return Task(*pairs)
+
+
+def searched():
+    rows = []
+    for varied, gap, share in (("gap", 0.1, 0.05), ("gap", 0.2, 0.05), ("share", 0.2, 0.01), ("share", 0.2, 0.1)):
+        for method in ("burgers", "isolation forest"):
+            rows.append({"varied": varied, "t": 5.0, "gap": gap, "share": share, "method": method, "precision": 1.0, "recall": 0.5})
+    return rows
 
 
 FIGURES = {
@@ -114,6 +125,31 @@ FIGURES = {
         ),
         ["truth", "ours (representer)", "mean of examples", "5 examples", "query 2", "u = O(v)"],
     ),
+    "planes": (
+        lambda path: figures.planes(
+            [{**{name: functions(2, 21) for name in ("v", "u", "u_hat")}, "title": "amplitude 7", "relative_mse": 0.00123}], path
+        ),
+        ["initial", "target", "estimate", "|error|", "amplitude 7", "relative MSE 1.2e-3"],
+    ),
+    "quadrants": (lambda path: figures.quadrants(functions(20), 5, path), ["energy, powers of ten"]),
+    "errors_of_examples": (
+        lambda path: figures.errors_of_examples(np.sort(functions(5) ** 2 + 1e-3, 0), np.arange(21) > 18, 0.5, path),
+        ["same operator", "another viscosity", "threshold of the mean", "relative error"],
+    ),
+    "precision_and_recall": (
+        lambda path: figures.precision_and_recall(searched(), path),
+        ["precision, %", "recall, %", "isolation forest"],
+    ),
+    "bands_about": (
+        lambda path: figures.bands_about(
+            {"predict": {"mean": functions(), "low": functions() - 1, "high": functions() + 1}}, functions() + 0.5, path
+        ),
+        ["predict", "band of 90 %", "truth", "less the answer"],
+    ),
+    "estimate_against_exact": (
+        lambda path: figures.estimate_against_exact({"adr": (functions(), 2 * functions())}, path),
+        ["adr", "left out", "influence"],
+    ),
 }
 
 
@@ -165,8 +201,9 @@ def test_a_regressor_looks_the_same_everywhere():
 def test_no_two_regressors_look_alike():
     seen = looks(["adr", "mine", "another", "kernel-ridge"])
     assert (seen["mine"].label, seen["another"].label) == ("mine", "another")
-    assert len({(look.colour, look.marker, str(look.linestyle)) for look in seen.values()}) == 4
-    assert len({(look.colour, look.marker, str(look.linestyle)) for look in LOOKS.values()}) == len(LOOKS)
+    assert len({look.shape for look in seen.values()}) == 4
+    for together in (adr.REGRESSORS, (*burgers.MODELS, *burgers.INSTANT, burgers.FITTED, burgers.FAMILY_WIDE), outliers.NAMES):
+        assert len({look.shape for look in looks(together).values()}) == len(together)  # in one figure, some day
     assert LOOKS["adr"].width == max(look.width for look in LOOKS.values())
     with pytest.raises(TransduceError, match="Draw fewer"):
         looks([str(number) for number in range(len(LOOKS) + 1)])

@@ -28,6 +28,7 @@ def model(name):
         "representer": {**line, **small, "kappa": "representer"},
         "features": {**line, **small, "kappa": "representer", "universal": False},
         "prior": {**PLANE, "depth": 0, "prior": PRIOR},
+        "line prior": {**line, "depth": 0, "prior": {**PRIOR, "grid": 20}},
         "mean": {**PLANE, "depth": 0, "prior": {**PRIOR, "readout": False}},
         "both": {**PLANE, **small, "kappa": "representer", "prior": PRIOR},
     }[name]
@@ -37,7 +38,7 @@ def model(name):
     return T
 
 
-MODELS = ["exp_dot", "rbf", "l2", "tied", "plane", "representer", "features", "prior", "mean", "both"]
+MODELS = ["exp_dot", "rbf", "l2", "tied", "plane", "representer", "features", "prior", "line prior", "mean", "both"]
 
 
 def examples_for(T, n=9, points=None):

@@ -16,11 +16,12 @@ from conftest import small_transducer
 from transduce import ExampleSet, Task, Training, TransduceError, evaluate, metatrain
 from transduce.baselines import KernelRidge
 from transduce.evaluation import summarise
-from transduce.metatraining import LOSSES, Episode, draw
+from transduce.metatraining import LOSSES, Episode, draw, stack
 from transduce.metrics import relative_mse
 from transduce.optimisers import Muon, orthogonalise
 from transduce.random_fields import SPLITS, generator_for, seed_for
 from transduce.spaces import SineModes
+from transduce.transducer import Transducer
 
 
 class Scalings:
@@ -342,3 +343,24 @@ def test_episode_is_the_relative_squared_error():
     O = T.regress(ExampleSet(batch["v"][1], batch["u"][1]))
     u_hat, u = O(batch["v_query"][1]), batch["u_query"][1]
     torch.testing.assert_close(errors[1], (u_hat - u).square().sum(1) / u.square().sum(1), rtol=1e-4, atol=1e-6)
+
+
+def test_examples_count_too_each_left_out():
+    """The errors of the queries, and then those of each example under a regression from the others."""
+    torch.manual_seed(0)
+    T = Transducer(SineModes(16), SineModes(16), depth=0, prior={"channels": 4, "layers": 1, "modes": 4, "grid": 33})
+    tasks = stack([Scalings().sample_task(5, 3, generator_for("validation", i)) for i in range(2)])
+    found = Episode(T, left_out=True)(**tasks)
+    torch.testing.assert_close(found[:, :3], Episode(T)(**tasks))
+    for task in range(2):
+        v, u = tasks["v"][task], tasks["u"][task]
+        for i in range(5):
+            others = [j for j in range(5) if j != i]
+            alone = Episode(T)(v[None, others], u[None, others], v[None, i : i + 1], u[None, i : i + 1])
+            torch.testing.assert_close(found[task, 3 + i], alone[0, 0], rtol=1e-3, atol=1e-5)
+
+
+def test_what_cannot_leave_examples_out_says_so():
+    T = Transducer(SineModes(8), SineModes(8), depth=1, heads=1, width=8, hidden=8)
+    with pytest.raises(TransduceError, match="left_out=True"):
+        metatrain(T, Scalings(), Training(steps=1, left_out=True))

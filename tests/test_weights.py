@@ -42,7 +42,7 @@ def test_the_card_says_how_it_was_made(name):
     assert {"model", "recipe", "validation_error", "versions", "commit", "machine"} <= card.keys()
     assert card["recipe"]["name"] == name
     assert "seed" in card["recipe"]["training"]
-    assert (weights.PRETRAINED / f"{name}.safetensors").stat().st_size < 20e6
+    assert (weights.PRETRAINED / f"{name}.safetensors").stat().st_size < 20e6  # half precision would double the least errors of `burgers`
 
 
 @pytest.mark.parametrize("name", BUNDLED)

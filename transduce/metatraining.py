@@ -182,6 +182,11 @@ def metatrain(
 @torch.no_grad()
 def prepare(T: Transducer, family: OperatorFamily, training: Training) -> None:
     """See that the family's functions fit the model, and measure their spread if that was never done."""
+    if training.left_out and not T.leaves_out:
+        raise TransduceError(
+            "left_out=True counts examples that are left out, which this model cannot do; expected one that ends in the representer "
+            "kernel or a prior, with G=False. Leave it out."
+        )
     tasks = [family.sample_task(training.n[1], training.queries, generator_for("train", training.seed, i)) for i in range(64)]
     x = tasks[0].examples.x
     for space, name in ((T.V, "v"), (T.U, "u")):

@@ -236,6 +236,11 @@ class Transducer(nn.Module):
         """|u - answer|^2 in coefficients, at the functions that were read, where that takes less than the answers; else None."""
         return self._steps()[0].kappa.squared_errors(reads[0], mask) if len(reads) == 1 else None
 
+    @property
+    def leaves_out(self) -> bool:
+        """Whether conditioning says, of each example, what is left of it when it is left out."""
+        return self._steps()[-1].kappa.leaves_out and not self.config["G"]
+
     def deviations(self, kept: list[Any], v: Float[Tensor, "b m d_v"]) -> Float[Tensor, "b m"]:
         """How unsure the last layer is of each query, in the units of its examples' own deviations."""
         v = v / self.spread
@@ -248,6 +253,11 @@ class Transducer(nn.Module):
         if not isinstance(examples, ExampleSet):
             raise TransduceError(f"regress expects an ExampleSet, received {type(examples).__name__}. Give ExampleSet(v, u).")
         return ConditionedOperator(self, examples)
+
+
+def sensors_of(v: Any, x: Tensor | None) -> Tensor | None:
+    """The examples' scattered sensors, where functions v have as many values; else v are on a uniform grid."""
+    return x if x is not None and np.shape(v)[-1:] == (len(x),) else None
 
 
 class ConditionedOperator:
@@ -336,9 +346,7 @@ class ConditionedOperator:
         return self._queried(self._coefficients(v, x))
 
     def _coefficients(self, v: Any, x: Any) -> Float[Tensor, "1 m d_v"]:
-        if x is None and self.x is not None and np.shape(v)[-1:] == (len(self.x),):
-            x = self.x
-        return self.T.encode(self.T.V, v, None if x is None else to_tensor(x, "x"), "v")[0][None]
+        return self.T.encode(self.T.V, v, sensors_of(v, self.x) if x is None else to_tensor(x, "x"), "v")[0][None]
 
     def _queried(self, coefficients: Float[Tensor, "1 m d_v"]) -> list[Float[Tensor, "1 m d_u"]]:
         parts = [self.T.query(self._kept, part) for part in self._chunks(coefficients)]

@@ -4,7 +4,7 @@
 
 Three models trained alike, for the same steps, on the same operators: the representer kernel alone, a prior alone, and the kernel on what
 the prior leaves. Coefficients of an ADR operator change along x, which a read-out that is the same at every x does not know, so the
-network is told x. Errors at few examples over unseen operators. Writes results/adr/prior.json.
+network is told x. Errors at few examples over validation operators. Writes results/adr/prior.json.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def main() -> None:
         torch.manual_seed(0)
         T = Transducer.from_config(recipe("adr").model | options)
         metatrain(T, data, how, validation=family, out=arguments.work / name.replace(" ", "-"))
-        measured = evaluate(T, family, SIZES, arguments.operators, generator_for("test", 7))
+        measured = evaluate(T, family, SIZES, arguments.operators, generator_for("validation", 7))
         rows += [{"regressor": name, **row} for row in summarise(measured)]
     print(results_table({"rows": rows}))
     about = {"command": " ".join(["python -m validation.adr_prior", *sys.argv[1:]]), "seed": 7, "steps": arguments.steps}

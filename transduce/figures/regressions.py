@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float
 
 from ..report import Row
 from ..types import Array, to_tensor
-from .style import BLUE, VERMILION, drawing, looks
+from .style import BLUE, VERMILION, drawing, looks, sized_ticks
 
 
 def errors_of_examples(quantiles: Float[np.ndarray, "5 n"], outlier: Bool[np.ndarray, " n"], threshold: float, path: Any) -> None:
@@ -27,7 +27,7 @@ def errors_of_examples(quantiles: Float[np.ndarray, "5 n"], outlier: Bool[np.nda
             axes.vlines(place[chosen], lowest, highest, color=colour, linewidth=1.0, alpha=0.5)
             axes.vlines(place[chosen], low, high, color=colour, linewidth=3.0)
             axes.plot(place[chosen], middle, "o", color=colour, markersize=2.5, label=name)
-        axes.axhline(threshold, color="0.4", linewidth=1.0, linestyle="--", label="threshold")
+        axes.axhline(threshold, color="0.4", linewidth=1.0, linestyle="--", label="threshold of the mean")
         axes.set(yscale="log", xlabel="examples, by their median", ylabel="relative error", xlim=(-1, len(order)))
         axes.legend(loc="upper left")
 
@@ -49,7 +49,8 @@ def precision_and_recall(rows: Sequence[Row], path: Any) -> None:
                 for name, look in styles.items():
                     own = [row for row in rows if (row["varied"], row[held[varied]], row["method"]) == (varied, value, name)]
                     axes.plot([row[varied] for row in own], [100 * row[measure] for row in own], label=look.label, **look.line)
-                axes.set(xscale="log", ylim=(-4, 104))
+                sized_ticks(axes, [row[varied] for row in own])
+                axes.set_ylim(-4, 104)
             column[0].set_title(f"{labels[held[varied]]} = {value:g}")
             column[1].set_xlabel(labels[varied])
         columns[0][0].set_ylabel("precision, %")

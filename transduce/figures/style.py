@@ -61,6 +61,11 @@ class Look:
     width: float = 1.4
 
     @property
+    def shape(self) -> tuple[str, str, str]:
+        """What tells it from others."""
+        return self.colour, self.marker, str(self.linestyle)
+
+    @property
     def line(self) -> dict[str, Any]:
         """Options for `Axes.plot`. A broken line has hollow markers."""
         face = self.colour if self.linestyle == "-" else "white"
@@ -112,10 +117,14 @@ LOOKS = {
 
 def looks(names: Sequence[str]) -> dict[str, Look]:
     """The look of each name, in their order. One that is not in `LOOKS` takes the first look that is free, and is called as it is."""
-    if len(set(names)) > len(LOOKS):
-        raise TransduceError(f"{len(set(names))} regressors in one figure; at most {len(LOOKS)} can be told apart. Draw fewer.")
-    free = iter(look for name, look in LOOKS.items() if name not in names)
-    return {name: LOOKS[name] if name in LOOKS else replace(next(free), label=name) for name in dict.fromkeys(names)}
+    taken = {LOOKS[name].shape for name in names if name in LOOKS}
+    free = {look.shape: look for look in reversed(LOOKS.values()) if look.shape not in taken}
+    unknown = [name for name in dict.fromkeys(names) if name not in LOOKS]
+    if len(unknown) > len(free):
+        most = len(taken) + len(free)
+        raise TransduceError(f"{len(set(names))} regressors in one figure; at most {most} can be told apart. Draw fewer.")
+    given = {name: replace(look, label=name) for name, look in zip(unknown, reversed(free.values()), strict=False)}
+    return {name: LOOKS.get(name) or given[name] for name in dict.fromkeys(names)}
 
 
 @contextmanager

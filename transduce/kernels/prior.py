@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from einops import rearrange
@@ -108,6 +108,8 @@ class Prior(Kappa):
     channels, layers: of the network. modes: the frequencies that its layers mix, along each axis. grid: the points that it works on, along
     each axis. readout: whether W is regressed; else it is W_0. summary: the length of z, 0 if the network sees no examples.
     """
+
+    leaves_out: ClassVar[bool] = True
 
     def __init__(
         self,

@@ -117,6 +117,7 @@ class Representer(Kappa):
 
     options: ClassVar[tuple[str, ...]] = ("hidden", "feature_layers", "ridges", "universal")
     transforms: ClassVar[bool] = False
+    leaves_out: ClassVar[bool] = True
 
     def __init__(
         self,

@@ -46,7 +46,8 @@ def bootstrap(
     left_out, spread = _passes(many_regressions(T, examples, torch.cat([all_but_one(n), halves]), v, progress), n)
     q = quantile((left_out - u.to(left_out)).abs() / spread[:n], level)
     mean = T.regress(examples)(v)
-    middle, half = to_tensor(mean, "answers"), q * spread[n:]
+    middle = to_tensor(mean, "answers")
+    half = (q * spread[n:]).to(middle.device)
     return mean, like(middle - half, mean), like(middle + half, mean)
 
 

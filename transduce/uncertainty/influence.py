@@ -2,8 +2,9 @@
 
     J(O) - J(O without i) = <dJ / du_i, r_i>,      r_i = u_i - (O without i)(v_i)
 
-Of a regression that is linear in u, to leave example i out is the same as to replace u_i by what the others answer for it: an identity.
-Where the mixture of candidates depends on u too, it holds to first order.
+In ridge regression, to leave example i out is the same as to replace u_i by what the others answer for it, so for one layer of it and a
+linear J this is an identity. Where J is not linear, the mixture of candidates depends on u too, or layers are stacked, it holds to first
+order.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from ..transducer import ConditionedOperator
+from ..transducer import ConditionedOperator, sensors_of
 from ..types import TransduceError
 
 
@@ -30,14 +31,17 @@ def influence(O: ConditionedOperator, v: Any, J: Callable[[Tensor], Tensor] = en
     >>> influence(O, v[:1]).argsort(descending=True)[:3]      # the examples that this answer leans on
     """
     T, examples = O.T, O.examples
-    if T.config["G"]:
-        raise TransduceError("a model whose G transforms outputs cannot leave an example out; expected one with G=False, such as 'adr'.")
+    if not T.leaves_out:
+        raise TransduceError(
+            "this model does not say what is left of an example that is left out; expected one that ends in the representer kernel or a "
+            "prior, with G=False, such as 'adr'. Compare with `many_regressions` instead."
+        )
     with torch.enable_grad():
         inputs, _ = T.encode(T.V, examples.v, O.x, "examples.v")
         images, grid = T.encode(T.U, examples.u, O.x, "examples.u")
         images = images.detach().requires_grad_()
         kept = T.condition(inputs.detach()[None], images[None])
-        queries, _ = T.encode(T.V, v, O.x, "v")
+        queries, _ = T.encode(T.V, v, sensors_of(v, O.x), "v")
         answers = T.U.decode(T.query(kept, queries[None])[-1][0], grid if O.x is None else O.x)
         value = J(answers)
         if value.numel() != 1:

@@ -16,7 +16,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from ..transducer import Transducer
+from ..transducer import Transducer, sensors_of
 from ..types import ExampleSet, TransduceError, to_tensor
 
 TOGETHER = 1 << 22  # numbers that a block of masks may hold at once in one array
@@ -76,7 +76,7 @@ class Regressions:
             inputs, _ = T.encode(T.V, examples.v, x, "examples.v")
             self.u = to_tensor(examples.u, "examples.u").detach().to(T.spread)
             c, grid = T.encode(T.U, examples.u, x, "examples.u")
-            queries = inputs[:0] if v is None else T.encode(T.V, v, x, "v")[0]
+            queries = inputs[:0] if v is None else T.encode(T.V, v, sensors_of(v, x), "v")[0]
             self.at: Any = grid if x is None else x
             self.c = torch.cat([c, c.new_zeros(len(queries), T.U.size)])
             self.reads = T.read(torch.cat([inputs, queries])[None], self.c[None])
@@ -107,14 +107,14 @@ class Regressions:
                 wrong = self.T.split(self.reads, self.c[None], used)[:, :n] - self.c[:n]
                 squares = (self.T.U.decode(wrong, self.at).flatten(2) - rest).square().sum(-1)
             else:
-                squares = points * inside[:, :n] + rest.square().sum(1)
-            errors.append(squares.masked_fill(used[:, :n], torch.nan) / u.square().sum(1))
+                squares = points * inside[:, :n].clamp(min=0) + rest.square().sum(1)
+            errors.append(squares.masked_fill(used[:, :n], torch.nan) / u.square().sum(1).clamp(min=1e-30))
         return torch.cat(errors).to(u)
 
     def _blocks(self) -> Iterator[Bool[Tensor, "b n"]]:
         """Which of all functions are examples, for as many regressions as memory allows at once."""
         functions, done = len(self.c), 0
-        for masks in self.masks.split(max(1, TOGETHER // (functions * max(self.T.U.size, 32 * functions)))):
+        for masks in self.masks.split(max(1, TOGETHER // (functions * max(self.T.U.size, self.u[0].numel(), 32 * functions)))):
             yield torch.nn.functional.pad(masks, (0, functions - masks.shape[1]))
             done += len(masks)
             if self.progress is not None:

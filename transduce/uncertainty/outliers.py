@@ -86,5 +86,7 @@ def threshold_of(scores: Float[Tensor, " n"], false_alarms: float) -> float:
         if kept is not None and torch.equal(below, kept):
             break
         kept = below
+        if kept.sum() < 2:
+            break
         mean, deviation = scores[kept].mean(), scores[kept].std()
     return float(mean + z * deviation)

@@ -29,10 +29,10 @@ TIMES = (5.0, 10.0)
 @dataclass(frozen=True)
 class Scale:
     """How much is measured. operators: unseen ones, for regressors that answer at once; fitted: for those that are fitted to each; few:
-    for curves. table_n: examples in the table; sizes: in the curve. queries: of each operator. family_operators, family_examples: what the
-    family-wide rival is fitted to. datasets, regressions: of the search for outliers, and gaps, shares, curve_datasets of its curves.
-    band_operators: those whose bands are measured, at each of band_sizes. stored, steps: the training data and the length of the
-    ablations' trainings."""
+    for curves. table_n: examples in the table; sizes: in the curve. queries: of each operator. viscosities: of a curve, with so many sets
+    of_each_viscosity. family_operators, family_examples: what the family-wide rival is fitted to. datasets, regressions: of the search for
+    outliers, and gaps, shares, curve_datasets of its curves. band_operators: those whose bands are measured, at each of band_sizes.
+    stored, steps: the training data and the length of the ablations' trainings."""
 
     quick: bool = False
     seed: int = 0
@@ -43,6 +43,7 @@ class Scale:
     sizes: tuple[int, ...] = (2, 5, 10, 20, 50, 100, 200)
     queries: int = 20
     viscosities: tuple[float, ...] = (0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0)
+    of_each_viscosity: int = 3
     family_operators: int = 200
     family_examples: int = 10
     datasets: int = 50
@@ -66,6 +67,7 @@ QUICK = Scale(
     sizes=(2, 12),
     queries=4,
     viscosities=(0.1, 1.0),
+    of_each_viscosity=1,
     family_operators=2,
     family_examples=4,
     datasets=2,

@@ -11,8 +11,6 @@ from ..lab import Lab, Part, Row
 from ..measuring import Remembered, errors
 from .setting import AMPLITUDES, INSTANT, MODELS, TIMES, family_of, identity, regressor
 
-OPERATORS = 3  # sets of examples and queries for each viscosity
-
 
 def measure(lab: Lab) -> list[Row]:
     rows, scale = [], lab.scale
@@ -21,7 +19,7 @@ def measure(lab: Lab) -> list[Row]:
             family = Remembered(replace(family_of(amplitude, TIMES[-1]), nu=nu), scale.table_n)
             for name in (*MODELS, *INSTANT):
                 key = {"amplitude": amplitude, "nu": nu}
-                found = errors(lab, name, regressor(lab, name), identity(name), family, (scale.table_n,), OPERATORS, **key)
+                found = errors(lab, name, regressor(lab, name), identity(name), family, (scale.table_n,), scale.of_each_viscosity, **key)
                 rows += [{**key, **row} for row in found]
     return rows
 
