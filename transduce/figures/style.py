@@ -107,7 +107,7 @@ LOOKS = {
     "adr-paper": Look("Transducer (paper)", BLUE, "s", DASHED),
     "fno-all-operators": Look("FNO, all operators", PURPLE, "<", DOTTED),
     "fno-one-operator": Look("FNO, one operator", PURPLE, ">", DOTTED),
-    "fno-periodic": Look("FNO (tuned)", PURPLE, "^"),
+    "fno-periodic": Look("FNO (periodic)", PURPLE, "^"),
     "fno of the family": Look("FNO of the family", PURPLE, "<", DOTTED),
     "spectral clustering": Look("spectral clustering", GREEN, "D"),
     "isolation forest": Look("isolation forest", PURPLE, "^"),
