@@ -1,7 +1,7 @@
 """The Burgers experiment: every part measures and shows, and what is hidden in datasets is what it says."""
 
 import json
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -29,7 +29,7 @@ def work(tmp_path_factory):
 
 @pytest.mark.parametrize("part", PARTS, ids=lambda part: part.name)
 def test_every_part_measures_and_shows(part, work, tmp_path):
-    reproduce("burgers", [part], TINY, tmp_path, work, {})
+    reproduce("burgers", [part], TINY, tmp_path, work, identities())
     assert json.loads((tmp_path / f"{part.name}.json").read_text())["rows"]
     assert part.table is None or (tmp_path / f"{part.name}.md").exists()
     assert part.draw is None or (list(tmp_path.glob("*.png")) and list(tmp_path.glob("*.svg")))
@@ -72,6 +72,6 @@ def test_committed_results_are_full_and_agree(path):
     """The full settings, and the table that the rows give."""
     (part,) = (part for part in PARTS if part.name == path.stem)
     result = json.loads(path.read_text())
-    assert result["settings"] == json.loads(json.dumps(asdict(FULL) | {"regressors": identities()}))
+    assert result["settings"] == part.settings(FULL, identities())
     if part.table is not None:
         assert (RESULTS / f"{part.name}.md").read_text() == markdown_table(part.table(result["rows"]))

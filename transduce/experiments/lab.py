@@ -91,6 +91,7 @@ class Part:
     """One table or figure of an experiment.
 
     measure: the rows. table: what of them the Markdown table shows. draw: the figures, each at the folder's path plus its own name.
+    regressors: the names of those that its rows hold for; None for all of the experiment.
     """
 
     name: str
@@ -98,6 +99,12 @@ class Part:
     measure: Callable[[Lab], list[Row]]
     table: Callable[[Sequence[Row]], list[Row]] | None = None
     draw: Callable[[Sequence[Row], Path], None] | None = None
+    regressors: tuple[str, ...] | None = None
+
+    def settings(self, scale: Any, identities: Mapping[str, str]) -> Row:
+        """What the rows hold for: how much was measured, and of which regressors, each with what identifies it."""
+        names = identities if self.regressors is None else self.regressors
+        return json.loads(json.dumps({**asdict(scale), "regressors": {name: identities[name] for name in names}}))
 
     def show(self, result: Row, folder: Path) -> None:
         """Write the table and the figures of a result."""
@@ -116,8 +123,7 @@ def reproduce(
     regressors: what identifies each of them, such as a checksum of its weights: measurements hold for these alone.
     """
     origin = provenance()  # of the code that measures, whatever is committed meanwhile
-    settings = json.loads(json.dumps({**asdict(scale), "regressors": regressors}))
-    known = {part.name: _known(out / f"{part.name}.json", settings, force) for part in parts}
+    known = {part.name: _known(out / f"{part.name}.json", part.settings(scale, regressors), force) for part in parts}
     for place, part in enumerate(parts, 1):
         print(f"[{place}/{len(parts)}] {part.title}", file=sys.stderr, flush=True)
         result = known[part.name]
@@ -125,8 +131,8 @@ def reproduce(
             lab = Lab(scale, work, part.name)
             rows = part.measure(lab)
             command = f"transduce reproduce {experiment}{' --quick' if scale.quick else ''} --only {part.name}"
-            about = {"command": command, "seed": scale.seed, "seconds": round(lab.seconds, 1), "settings": settings, **origin}
-            report.write_rows(out / f"{part.name}.json", rows, **about)
+            about = {"command": command, "seed": scale.seed, "seconds": round(lab.seconds, 1), **origin}
+            report.write_rows(out / f"{part.name}.json", rows, settings=part.settings(scale, regressors), **about)
             result = {"rows": json.loads(json.dumps(rows))}
         part.show(result, out)
 

@@ -25,6 +25,7 @@ def stored(lab: Lab, family: Any) -> StoredFamily:
     operators, examples = lab.scale.stored
     path = lab.work / f"tasks-{operators}x{examples}.zarr"
     if not path.exists():
+        lab.work.mkdir(parents=True, exist_ok=True)
         generate(family, path, operators, examples, seed=0)
     return _opened(path)
 
@@ -45,7 +46,8 @@ class Trained:
 
 def trained(lab: Lab, model: Row, how: Training, data: StoredFamily, validation: OperatorFamily) -> Trained:
     """A model trained on `data`, going on where it stopped."""
-    told = {name: value for name, value in asdict(how).items() if name != "left_out" or value}  # older trainings did not say so
+    later = {"left_out": False, "kernel_rate": 1.0}  # older trainings did not say so
+    told = {name: value for name, value in asdict(how).items() if name not in later or value != later[name]}
     described = json.dumps([model, told, repr(data), lab.scale.seed], sort_keys=True)
     identity = hashlib.sha256(described.encode()).hexdigest()[:12]
     folder = lab.work / "trainings" / identity

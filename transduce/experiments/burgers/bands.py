@@ -13,7 +13,7 @@ from ...transducer import Transducer
 from ...types import ExampleSet, Task
 from ...uncertainty import bootstrap, conformal
 from ..lab import Lab, Part, Row
-from .setting import AMPLITUDES, MODELS, TIMES, family_of, identity
+from .setting import AMPLITUDES, BEST, TIMES, family_of, identity
 
 LEVEL = 0.9
 
@@ -35,7 +35,7 @@ def covered(bands: Callable[..., tuple[Any, Any, Any]], T: Transducer, task: Tas
 
 
 def measure(lab: Lab) -> list[Row]:
-    T, rows, scale = Transducer.from_pretrained(MODELS[0]), [], lab.scale
+    T, rows, scale = Transducer.from_pretrained(BEST), [], lab.scale
     for amplitude in AMPLITUDES:
         tasks: dict[int, Task] = {}
 
@@ -47,7 +47,7 @@ def measure(lab: Lab) -> list[Row]:
 
         for n in scale.band_sizes:
             for name, bands in BANDS.items():
-                key = {"bands": name, "amplitude": amplitude, "n": n, "identity": identity(MODELS[0]), "seed": scale.seed}
+                key = {"bands": name, "amplitude": amplitude, "n": n, "identity": identity(BEST), "seed": scale.seed}
                 found = [
                     lab.once(lambda o=o, n=n, b=bands: covered(b, T, task(o, n)), operator=o, **key)  # type: ignore[misc]
                     for o in range(scale.band_operators)
@@ -79,4 +79,4 @@ def table(rows: Sequence[Row]) -> list[Row]:
     ]
 
 
-PART = Part("bands", "what bands of 90 % hold", measure, table)
+PART = Part("bands", "what bands of 90 % hold", measure, table, regressors=(BEST,))

@@ -15,7 +15,7 @@ from ...spaces import FourierModes
 from ...transducer import Transducer
 from ..lab import Lab, Part, Row
 from ..measuring import rounded
-from .setting import AMPLITUDES, MODELS, TIMES, family_of, identity
+from .setting import AMPLITUDES, BEST, TIMES, family_of, identity
 
 KEPT = 10  # modes a side in the paper's quadrants
 MODES = (10, 16, 20, 24)
@@ -25,7 +25,7 @@ def measured(lab: Lab) -> list[Row]:
     rows = []
     for amplitude in AMPLITUDES:
         task = family_of(amplitude, TIMES[-1]).sample_task(lab.scale.table_n, 1, generator_for("test", lab.scale.seed, 1000))
-        u_hat = Transducer.from_pretrained(MODELS[0]).regress(task.examples)(task.queries.v)
+        u_hat = Transducer.from_pretrained(BEST).regress(task.examples)(task.queries.v)
         error = float(relative_squared_errors(u_hat, task.queries.u)[0])
         fields = {"v": task.queries.v[0], "u": task.queries.u[0], "u_hat": u_hat[0]}
         spectrum = torch.fft.rfft2(task.queries.u[0], norm="forward").abs().square().sum(0)
@@ -48,7 +48,7 @@ def outside(u: torch.Tensor, modes: int) -> float:
 
 
 def measure(lab: Lab) -> list[Row]:
-    return lab.once(lambda: measured(lab), fields=lab.scale.table_n, identity=identity(MODELS[0]), seed=lab.scale.seed)
+    return lab.once(lambda: measured(lab), fields=lab.scale.table_n, identity=identity(BEST), seed=lab.scale.seed)
 
 
 def table(rows: Sequence[Row]) -> list[Row]:
@@ -61,4 +61,4 @@ def draw(rows: Sequence[Row], folder: Path) -> None:
     figures.quadrants(np.array(rows[0]["spectrum"]), KEPT, folder / "quadrants")
 
 
-PART = Part("fields", "initial field, target, estimate and error (figure 4); Fourier quadrants", measure, table, draw)
+PART = Part("fields", "initial field, target, estimate and error (figure 4); Fourier quadrants", measure, table, draw, (BEST,))

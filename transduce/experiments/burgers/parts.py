@@ -78,4 +78,4 @@ def table(rows: Sequence[Row]) -> list[Row]:
     return by_regressor([{**row, "condition": f"amplitude {row['amplitude']:g}"} for row in rows])
 
 
-PART = Part("parts", "what each part does", measure, table)
+PART = Part("parts", "what each part does", measure, table, regressors=())

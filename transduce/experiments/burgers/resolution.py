@@ -11,7 +11,7 @@ from ...transducer import Transducer
 from ...types import ExampleSet, Operator, Task
 from ..lab import Lab, Part, Row
 from ..measuring import errors
-from .setting import AMPLITUDES, MODELS, TIMES, family_of, identity
+from .setting import AMPLITUDES, BEST, TIMES, family_of, identity
 
 COARSE, FINE = 64, 128
 
@@ -51,10 +51,9 @@ def measure(lab: Lab) -> list[Row]:
     rows, n = [], lab.scale.table_n
     for amplitude in AMPLITUDES:
         for examples, queries in ((COARSE, COARSE), (COARSE, FINE), (FINE, FINE)):
-            for name in MODELS:
-                R, family = OnGridOf(Transducer.from_pretrained(name)), TwoGrids(amplitude, examples, queries)
-                found = errors(lab, name, R, identity(name), family, (n,), lab.scale.fitted, where=repr(family))
-                rows += [{"amplitude": amplitude, "example_points": examples, "query_points": queries, **row} for row in found]
+            R, family = OnGridOf(Transducer.from_pretrained(BEST)), TwoGrids(amplitude, examples, queries)
+            found = errors(lab, BEST, R, identity(BEST), family, (n,), lab.scale.fitted, where=repr(family))
+            rows += [{"amplitude": amplitude, "example_points": examples, "query_points": queries, **row} for row in found]
     return rows
 
 
@@ -67,4 +66,4 @@ def table(rows: Sequence[Row]) -> list[Row]:
     return list(lines.values())
 
 
-PART = Part("resolution", "examples at 64 x 64, queries at 128 x 128", measure, table)
+PART = Part("resolution", "examples at 64 x 64, queries at 128 x 128", measure, table, regressors=(BEST,))

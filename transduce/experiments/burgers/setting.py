@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 from ... import weights
-from ...baselines import FamilyWide, Fno, rival
+from ...baselines import FamilyWide, Fno, LocalRidge, rival
 from ...baselines.fno import periodic_fno
 from ...families import Burgers2d
 from ...random_fields import generator_for
@@ -17,9 +18,10 @@ from ...transducer import Transducer
 from ...types import ExampleSet, Regressor
 from ..lab import Lab
 
-MODELS = ("burgers",)
+BEST = "burgers"
+MODELS = (BEST,)
 INSTANT = ("identity", "kernel-ridge")
-FITTED = "fno-periodic"
+FITTED = ("fno-periodic", "local-kernel-ridge")
 FAMILY_WIDE = "fno of the family"
 FAMILY_EPOCHS = 10
 AMPLITUDES = (0.1, 0.3)
@@ -88,15 +90,16 @@ def family_of(amplitude: float, t: float) -> Burgers2d:
 
 
 def regressor(lab: Lab, name: str) -> Regressor:
-    """A bundled model or a rival, by name; a network is hardly fitted where things go quickly."""
+    """A bundled model or a rival, by name; one that is fitted is hardly so where things go quickly."""
     if name in MODELS:
         return Transducer.from_pretrained(name)
-    R = rival(name)
-    return hurried(R) if lab.scale.quick and isinstance(R, Fno) else R
+    return hurried(rival(name)) if lab.scale.quick else rival(name)
 
 
-def hurried(fno: Fno) -> Fno:
-    return replace(fno, fitting=replace(fno.fitting, epochs=2))
+def hurried(R: Any) -> Any:
+    if isinstance(R, Fno):
+        return replace(R, fitting=replace(R.fitting, epochs=2))
+    return replace(R, points=200, centres=50, spacings=(2,), gammas=(0.3,)) if isinstance(R, LocalRidge) else R
 
 
 def family_wide(lab: Lab, amplitude: float, t: float) -> FamilyWide:
@@ -120,4 +123,4 @@ def identity(name: str) -> str:
 
 def identities() -> dict[str, str]:
     """Of all regressors that the experiment measures."""
-    return {name: identity(name) for name in (*MODELS, *INSTANT, FITTED, FAMILY_WIDE)}
+    return {name: identity(name) for name in (*MODELS, *INSTANT, *FITTED, FAMILY_WIDE)}

@@ -10,7 +10,7 @@ from ...recipes import recipe
 from ...report import by_regressor
 from ..lab import Lab, Part, Row
 from ..measuring import Remembered, errors
-from .setting import AMPLITUDES, INSTANT, MODELS, TIMES, family_of, identity, regressor
+from .setting import AMPLITUDES, BEST, INSTANT, MODELS, TIMES, family_of, identity, regressor
 
 
 def measure(lab: Lab) -> list[Row]:
@@ -30,7 +30,7 @@ def table(rows: Sequence[Row]) -> list[Row]:
 def draw(rows: Sequence[Row], folder: Path) -> None:
     for amplitude in AMPLITUDES:
         of_one = [row for row in rows if row["amplitude"] == amplitude]
-        figures.error_against_n(of_one, folder / f"sizes_{round(100 * amplitude)}", recipe(MODELS[0]).training.n)
+        figures.error_against_n(of_one, folder / f"sizes_{round(100 * amplitude)}", recipe(BEST).training.n)
 
 
-PART = Part("sizes", "error against the number of examples", measure, table, draw)
+PART = Part("sizes", "error against the number of examples", measure, table, draw, (*MODELS, *INSTANT))
