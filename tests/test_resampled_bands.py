@@ -45,6 +45,12 @@ def test_the_conformal_band_is_that_of_its_formula(adr):
     torch.testing.assert_close(high, highs[-2], rtol=1e-3, atol=1e-4)
 
 
+def test_ends_of_a_low_level_are_in_order(adr):
+    T, task = adr
+    _, low, high = conformal(T, task.examples, task.queries.v[:5], level=0.05)
+    assert (low <= high).all() and (low < high).any()
+
+
 def test_a_place_for_each_level():
     assert [place_of(level, n) for level, n in ((0.9, 9), (0.9, 20), (0.5, 3))] == pytest.approx([1, 2.1, 2])
     with pytest.raises(TransduceError, match="at least 9 examples; 8"):

@@ -64,10 +64,12 @@ def save(path: str | Path, tensors: dict[str, torch.Tensor], card: dict[str, Any
         temporary.write_bytes(serialise(content, {"transduce": json.dumps(card)}))
 
 
-def bundle(path: str | Path) -> None:
-    """Put a trained file among the bundled ones, under its own name, in the place of the one before."""
+def bundle(path: str | Path, half: bool = False) -> None:
+    """Put a trained file among the bundled ones, under its own name, in the place of the one before. half: in half precision."""
     path = Path(path)
     tensors, card = load(path)
+    if half:
+        tensors = {key: tensor.half() for key, tensor in tensors.items()}
     save(PRETRAINED / path.name, tensors, card)
     known = checksums() | {path.name: sha256(PRETRAINED / path.name)}
     (PRETRAINED / "checksums.json").write_text(json.dumps(known, indent=1, sort_keys=True) + "\n")

@@ -5,7 +5,7 @@
 
 Errors are measured relative to the size of the answer. If examples and v are drawn alike and alpha (n + 1) is a whole number, a band
 holds O(v)(x) with a probability of at least 1 - 2 alpha whatever the operator, and of about 1 - alpha where one example more or less
-changes little. Between whole numbers, ends are interpolated.
+changes little. Between whole numbers, ends are interpolated; of a level so low that they pass one another, they are taken in order.
 """
 
 from __future__ import annotations
@@ -33,8 +33,9 @@ def conformal(T: Transducer, examples: ExampleSet, v: Any, level: float = 0.9, p
     own, found = answers[range(n), range(n)], answers[:, n:]
     residuals = (own - u.to(own)).abs()
     R = size(found) * (residuals / size(own[:, None])[:, 0])[:, None]
+    low, high = smallest(found - R, place), -smallest(-found - R, place)
     mean = T.regress(examples)(v)
-    return mean, like(smallest(found - R, place), mean), like(-smallest(-found - R, place), mean)
+    return mean, like(torch.minimum(low, high), mean), like(torch.maximum(low, high), mean)
 
 
 def place_of(level: float, n: int) -> float:
