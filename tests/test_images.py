@@ -1,0 +1,141 @@
+"""IDX files, and tasks of permuted images: what they hold, what they never hold, and bad files."""
+
+import gzip
+import struct
+
+import numpy as np
+import pytest
+import torch
+
+from transduce import TransduceError
+from transduce.families import LabelledImages, PermutedImages, images, load_images
+from transduce.random_fields import generator_for
+
+
+def idx(array):
+    return struct.pack(f">BBBB{array.ndim}I", 0, 0, 8, array.ndim, *array.shape) + array.astype(np.uint8).tobytes()
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Thirty images of 28 x 28, as IDX."""
+    pixels = np.random.default_rng(0).integers(256, size=(30, 28, 28))
+    (tmp_path / "images").write_bytes(idx(pixels))
+    (tmp_path / "labels.gz").write_bytes(gzip.compress(idx(np.arange(30) % 10)))
+    return tmp_path, pixels
+
+
+@pytest.fixture
+def data(files):
+    return LabelledImages.from_idx(files[0] / "images", files[0] / "labels.gz", "made")
+
+
+@pytest.fixture
+def numbered():
+    """Pixels that name their own place, modulo 256, so that an order can be read off."""
+    return LabelledImages((torch.arange(784) % 256).to(torch.uint8).expand(40, -1), torch.arange(40) % 10)
+
+
+def test_idx_files_hold_what_was_written(files, data):
+    assert len(data) == 30 and data.images.shape == (30, 784) and repr(data) == "LabelledImages(made, 30 of 784 pixels)"
+    assert (data.images.numpy() == files[1].reshape(30, 784)).all() and data.labels.tolist() == [i % 10 for i in range(30)]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "is not an IDX file"),
+        (b"PNG file, say", "is not an IDX file"),
+        (b"\0\0\x0d\x01\0\0\0\x01\0\0\0\0", "is not an IDX file of unsigned bytes"),
+        (b"\0\0\x08\x03\0\0", "less than a head: it is truncated"),
+        (idx(np.zeros((2, 3, 3)))[:-1], "holds 17 values, where its head says 2 x 3 x 3: it is truncated"),
+        (idx(np.zeros((2, 3, 3))) + b"\0", "holds 19 values"),
+    ],
+)
+def test_bad_idx_files_say_what_is_wrong(tmp_path, content, said):
+    (tmp_path / "a").write_bytes(content)
+    with pytest.raises(TransduceError, match=said):
+        images.read_idx(tmp_path / "a")
+
+
+def test_missing_and_damaged_files(tmp_path):
+    with pytest.raises(TransduceError, match="there is no file"):
+        images.read_idx(tmp_path / "none")
+    (tmp_path / "cut.gz").write_bytes(gzip.compress(idx(np.zeros((2, 3, 3))))[:-9])
+    with pytest.raises(TransduceError, match="damaged or truncated"):
+        images.read_idx(tmp_path / "cut.gz")
+
+
+def test_sets_that_do_not_fit(files):
+    folder, _ = files
+    with pytest.raises(TransduceError, match="Give the images first"):
+        LabelledImages.from_idx(folder / "labels.gz", folder / "images")
+    bytes_of = torch.zeros(3, 9, dtype=torch.uint8)
+    for pixels, labels, said in (
+        (bytes_of[:, :8], torch.tensor([0, 1, 2]), "images of 8 pixels; expected square"),
+        (bytes_of, torch.tensor([0, 1, 10]), "labels from 0 to 10"),
+    ):
+        with pytest.raises(TransduceError, match=said):
+            LabelledImages(pixels, labels)
+
+
+def test_files_are_found_where_the_environment_says(files, monkeypatch):
+    folder, pixels = files
+    (folder / "mnist").mkdir()
+    names = images.FILES["test"]
+    (folder / "mnist" / names[0]).write_bytes(gzip.compress(idx(pixels)))
+    (folder / "mnist" / names[1]).write_bytes((folder / "labels.gz").read_bytes())
+    monkeypatch.setenv("TRANSDUCE_DATA", str(folder))
+    assert len(load_images("mnist", "test")) == 30
+    with pytest.raises(TransduceError, match="no images are called 'cifar'"):
+        load_images("cifar", "test")
+
+
+def test_a_file_that_is_nowhere_is_said_to_be(tmp_path, monkeypatch):
+    monkeypatch.setenv("TRANSDUCE_DATA", str(tmp_path))
+    monkeypatch.setattr(images, "BESIDE", tmp_path / "beside")
+    monkeypatch.setitem(images.PUBLISHED, "mnist", (tmp_path / "published").as_uri() + "/")
+    with pytest.raises(TransduceError, match="set TRANSDUCE_DATA to a folder that has mnist/train-images"):
+        load_images("mnist", "train")
+
+
+@pytest.mark.parametrize("block", [1, 2, 4, 7])
+def test_blocks_change_places_whole(numbered, block):
+    task = PermutedImages(numbered, (block,)).sample_task(3, 2, generator_for("train", block))
+    order = images.block_order(28, block, generator_for("train", 5)).reshape(28, 28)
+    assert sorted(order.flatten().tolist()) == list(range(784)) and not torch.equal(order.flatten(), torch.arange(784))
+    for corner in (order[:block, :block], order[-block:, -block:]):
+        assert torch.equal(corner - corner[0, 0], torch.arange(784).reshape(28, 28)[:block, :block])
+    assert torch.equal(task.examples.v[0], task.queries.v[1])  # one order for all of a task
+    assert not torch.equal(task.examples.v[0], numbered.images[0] / 255)
+
+
+def test_the_old_order_is_never_drawn():
+    for seed in range(50):
+        assert not torch.equal(images.block_order(4, 2, generator_for("train", seed)), torch.arange(16))
+
+
+def test_tasks_are_distinct_images_with_their_classes_renamed(data):
+    task = PermutedImages(data, (7,)).sample_task(20, 10, generator_for("train", 1))
+    assert task.examples.v.shape == (20, 784) and task.queries.u.shape == (10, 10)
+    sums = torch.cat([task.examples.v, task.queries.v]).sort(1).values
+    assert len({tuple(row.tolist()) for row in sums}) == 30
+    originals = data.images.sort(1).values / 255
+    which = (sums[:, None] == originals).all(2).int().argmax(1)
+    classes = torch.cat([task.examples.u, task.queries.u]).argmax(1)
+    renamed = {(int(data.labels[i]), int(c)) for i, c in zip(which, classes, strict=True)}
+    assert len(renamed) == 10 == len({new for _, new in renamed}) and any(old != new for old, new in renamed)
+
+
+def test_without_blocks_images_are_as_they_are(data):
+    task = PermutedImages(data, ()).sample_task(29, 1, generator_for("test", 1))
+    order = [int((data.images == v).all(1).int().argmax()) for v in (task.examples.v * 255).round().to(torch.uint8)]
+    assert len(set(order)) == 29 and task.examples.u.argmax(1).tolist() == [i % 10 for i in order]
+
+
+def test_what_cannot_be_drawn_is_said(data):
+    with pytest.raises(TransduceError, match="20 examples and 11 queries were asked of 30 images"):
+        PermutedImages(data).sample_task(20, 11, generator_for("train", 0))
+    for blocks in ((3,), (28,), (0,)):
+        with pytest.raises(TransduceError, match="expected sides of blocks that divide 28"):
+            PermutedImages(data, blocks)
