@@ -24,6 +24,7 @@ def model(name):
         "rbf": {**line, **small, "kappa": "rbf"},
         "l2": {**line, **small, "kappa": "l2"},
         "tied": {**line, **small, "tied": True},
+        "memory": {**line, **small, "memory": 12, "init": "descent"},
         "plane": {**PLANE, **small},
         "representer": {**line, **small, "kappa": "representer"},
         "features": {**line, **small, "kappa": "representer", "universal": False},
@@ -38,7 +39,7 @@ def model(name):
     return T
 
 
-MODELS = ["exp_dot", "rbf", "l2", "tied", "plane", "representer", "features", "prior", "line prior", "mean", "both"]
+MODELS = ["exp_dot", "rbf", "l2", "tied", "memory", "plane", "representer", "features", "prior", "line prior", "mean", "both"]
 
 
 def examples_for(T, n=9, points=None):

@@ -43,7 +43,8 @@ class Training:
     paper's sum of squared errors, to which large functions matter more; or "log_l2", the logarithm of a step's mean relative_l2, to
     which every n matters alike however small its error has become. noise: the share of
     steps whose example outputs carry white noise, of 0.1 to 10 % of their root mean square. left_out: whether examples count as queries
-    too, each left out: of kernels whose last layer says what then is left of it, and at no cost.
+    too, each left out: of kernels whose last layer says what then is left of it, and at no cost. kernel_rate: a factor of both rates for
+    the weights of kernels, beside those of F and G.
     """
 
     steps: int
@@ -64,6 +65,7 @@ class Training:
     loss: str = "relative_l2"
     noise: float = 0.0
     left_out: bool = False
+    kernel_rate: float = 1.0
 
     def __post_init__(self) -> None:
         if self.schedule not in ("cosine", "halving"):
@@ -232,9 +234,13 @@ class Run:
     def __init__(self, T: Transducer, training: Training, data: str, processes: int):
         self.T, self.training, self.data, self.processes = T, training, data, processes
         self.step = 0
-        self.optimisers: list[Any] = make_optimisers(T, training.lr, training.muon_lr)
-        self.rates = [group["lr"] for optimiser in self.optimisers for group in optimiser.param_groups]
+        self.optimisers: list[Any] = make_optimisers(T, training.lr, training.muon_lr, training.kernel_rate)
+        self.rates = [group["lr"] for group in self._groups()]
         self.averaged = Averaged(T, training.average)
+
+    def _groups(self) -> list[dict[str, Any]]:
+        """The groups of parameters that have a rate of their own."""
+        return [group for optimiser in self.optimisers for group in optimiser.param_groups]
 
     def set_up(self, fabric: Any) -> Any:
         """The loss, ready for the processes of `fabric`."""
@@ -243,10 +249,10 @@ class Run:
 
     def advance(self, fabric: Any, model: Any, batch: dict[str, Tensor]) -> float:
         """One step of descent; returns the loss before it."""
-        for optimiser, rate in zip(self.optimisers, self.rates, strict=True):
+        for optimiser in self.optimisers:
             optimiser.zero_grad()
-            for group in optimiser.param_groups:
-                group["lr"] = rate * self.training.factor(self.step)
+        for group, rate in zip(self._groups(), self.rates, strict=True):
+            group["lr"] = rate * self.training.factor(self.step)
         u = batch["u_query"] if not self.training.left_out else torch.cat([batch["u_query"], batch["u"]], 1)
         loss = self.loss(fabric, model(**batch), u)
         fabric.backward(loss)

@@ -29,7 +29,7 @@ def orthogonalise(X: Float[Tensor, "b r c"], iterations: int = 5) -> Float[Tenso
 class Muon(torch.optim.Optimizer):
     """For the matrices of a network; give the rest to AdamW."""
 
-    def __init__(self, parameters: Iterable[Tensor], lr: float = 0.02, momentum: float = 0.95):
+    def __init__(self, parameters: Iterable[Any], lr: float = 0.02, momentum: float = 0.95):
         super().__init__(parameters, {"lr": lr, "momentum": momentum})
 
     @torch.no_grad()
@@ -59,10 +59,15 @@ class Muon(torch.optim.Optimizer):
         return descent if W.shape[0] <= W.shape[1] else descent.T
 
 
-def make_optimisers(model: nn.Module, lr: float, muon_lr: float) -> list[torch.optim.Optimizer]:
-    """Muon for the matrices, AdamW for the rest; AdamW for all when muon_lr is 0."""
-    parameters = [p for p in model.parameters() if p.requires_grad]
-    matrices = [p for p in parameters if muon_lr and p.ndim == 2]
-    rest = [p for p in parameters if not (muon_lr and p.ndim == 2)]
-    optimisers: list[torch.optim.Optimizer] = [torch.optim.AdamW(rest, lr=lr, weight_decay=0.0, fused=True)] if rest else []
-    return optimisers + ([Muon(matrices, lr=muon_lr)] if matrices else [])
+def make_optimisers(model: nn.Module, lr: float, muon_lr: float, kernel_rate: float = 1.0) -> list[torch.optim.Optimizer]:
+    """Muon for the matrices, AdamW for the rest; AdamW for all when muon_lr is 0. kernel_rate: a factor of both, of what is a kernel's."""
+    groups: dict[bool, dict[float, list[Tensor]]] = {True: defaultdict(list), False: defaultdict(list)}
+    for name, p in model.named_parameters():
+        if p.requires_grad:
+            groups[bool(muon_lr) and p.ndim == 2][kernel_rate if ".kappa." in name else 1.0].append(p)
+
+    def with_rates(of: dict[float, list[Tensor]], rate: float) -> list[dict[str, Any]]:
+        return [{"params": parameters, "lr": factor * rate} for factor, parameters in of.items()]
+
+    rest: list[Any] = [torch.optim.AdamW(with_rates(groups[False], lr), lr=lr, weight_decay=0.0, fused=True)] if groups[False] else []
+    return rest + ([Muon(with_rates(groups[True], muon_lr), lr=muon_lr)] if groups[True] else [])

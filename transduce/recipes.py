@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from .families import AdvectionDiffusionReaction, Burgers2d
+from .families import AdvectionDiffusionReaction, Burgers2d, Moved
 from .files import provenance
 from .generation import generate
 from .metatraining import Training, described, make_fabric, metatrain
@@ -20,7 +20,7 @@ from .types import OperatorFamily, TransduceError
 @dataclass(frozen=True)
 class Recipe:
     """model: the config of the Transducer. family: what it learns. operators, examples: the size of the meta-dataset that is generated
-    once and drawn from. training: the rest."""
+    once and drawn from. moved: whether its pairs are moved by the symmetries of vector fields. training: the rest."""
 
     name: str
     model: dict[str, Any]
@@ -28,6 +28,7 @@ class Recipe:
     operators: int
     examples: int
     family: Any = field(default_factory=AdvectionDiffusionReaction)
+    moved: bool = False
 
     def record(self) -> dict[str, Any]:
         """What a card says of the recipe."""
@@ -96,6 +97,36 @@ RECIPES = {
             operators=1_000,
             examples=64,
         ),
+        Recipe(
+            name="burgers-softmax",
+            model={
+                **{name: {"space": "FourierModes", "modes": (6, 6), "channels": 2, "unit": 0.01} for name in "VU"},
+                "kappa": "exp_dot",
+                "depth": 5,
+                "heads": 100,
+                "width": 4,
+                "hidden": 1024,
+                "gain": 0.03,
+                "init": "descent",
+                "memory": 224,
+            },
+            family=Burgers2d(amplitude=0.1, increment=(0.5, 10.5)),
+            training=Training(
+                steps=4_000,
+                lr=1.5e-3,
+                muon_lr=0.0,
+                kernel_rate=0.05,
+                tasks=4,
+                n=(20, 100),
+                queries=48,
+                loss="log_l2",
+                validate_every=250,
+                validation_tasks=8,
+            ),
+            operators=400,
+            examples=160,
+            moved=True,
+        ),
     ]
 }
 
@@ -143,6 +174,8 @@ def train(
             if not path.exists():
                 generate(family, path, recipe.operators, recipe.examples, seed=training.seed)
         family = StoredFamily(path)
+    if recipe.moved:
+        family = Moved(family)
     torch.manual_seed(training.seed)
     T = Transducer.from_config(recipe.model) if start is None else Transducer.from_pretrained(start)
     if start is not None:

@@ -48,10 +48,14 @@ class Space(nn.Module):
         """Functions on a uniform grid of `at` points (a tuple in 2-D), or at the scattered points `at`."""
         raise NotImplementedError
 
-    def isometry(self, grid: tuple[int, ...]) -> int | None:
+    def isometry(self, grid: tuple[int, ...]) -> float | None:
         """The p for which sums of f(x)^2 over such a uniform grid are p |c|^2, for all c that `encode` gives; None if there is none. What
         `encode` leaves of a function is then orthogonal to them."""
         return None
+
+    def order(self) -> Tensor:
+        """The coefficients' numbers, those of like frequency together, from the lowest up."""
+        return torch.arange(self.size)
 
     def check(self, f: Tensor, x: Tensor | None, name: str) -> tuple[int, ...]:
         """The grid's shape, of n functions with one leading axis; raises a TransduceError if they do not fit."""
@@ -96,11 +100,13 @@ def unit_positions(x: Tensor, dims: int, name: str) -> Float[Tensor, "p dims"]:
 class Modes(Space):
     """A fixed basis; subclasses give the functions and which of them a grid carries.
 
-    closed: whether uniform grids include both ends. constant: 1 if the constant function counts among the modes, else 0.
+    closed: whether uniform grids include both ends. constant: 1 if the constant function counts among the modes, else 0. unit: what
+    coefficients are measured in.
     """
 
     closed: bool
     constant: int = 0
+    unit: float = 1.0
 
     def __init__(self) -> None:
         super().__init__()
@@ -113,6 +119,11 @@ class Modes(Space):
     def frequencies(self) -> Float[Tensor, "k dims"]:
         """How often each basis function changes sign along each axis, about."""
         raise NotImplementedError
+
+    def order(self) -> Tensor:
+        frequencies = self.frequencies().repeat(self.channels, 1)
+        keys = [frequencies.amax(1), frequencies.sum(1), *frequencies.T]
+        return torch.tensor(sorted(range(self.size), key=lambda i: [float(key[i]) for key in keys]))
 
     def carried(self, points: int) -> int:
         """How many modes along an axis a uniform grid of this many points tells apart."""
@@ -144,10 +155,12 @@ class Modes(Space):
 
     def encode(self, f: Tensor, x: Tensor | None = None) -> Tensor:
         c = self._encode_grid(f) if x is None else f @ self._scattered_encoder(x).to(f)
+        c = c if self.unit == 1 else c / self.unit
         return c if self.channels == 1 else c.flatten(-2)
 
     def decode(self, c: Tensor, at: Any) -> Tensor:
         at = grid_or_positions(at, self.dims)
+        c = c if self.unit == 1 else c * self.unit
         if self.channels > 1:
             c = c.unflatten(-1, (self.channels, -1))
         return self._decode_grid(c, at) if isinstance(at, tuple) else c @ self.basis(at).to(c)
@@ -208,8 +221,8 @@ class SineModes(Modes):
     def points_for(self, modes: int) -> int:
         return modes + 2
 
-    def isometry(self, grid: tuple[int, ...]) -> int | None:
-        return grid[0] - 1 if grid[0] >= self.points_for(self.modes) else None
+    def isometry(self, grid: tuple[int, ...]) -> float | None:
+        return float(grid[0] - 1) if grid[0] >= self.points_for(self.modes) else None
 
     def _encode_grid(self, f: Tensor) -> Tensor:
         return f @ self._kept(("encode", f.shape[-1]), f, lambda: self._encoder(f.shape[-1]))
@@ -227,8 +240,8 @@ class FourierModes(Modes):
     """The first complex modes of the discrete Fourier transform, their real and imaginary parts one after the other.
 
     In 1-D: k = 0..modes-1, so 2 modes reals. In 2-D, modes = (a, b): the two corner blocks k_1 in 0..a-1 and -a..-1, k_2 in
-    0..b-1, so 4 a b reals a channel. closed: grids
-    include both ends (of functions that agree there) rather than leaving out the last point.
+    0..b-1, so 4 a b reals a channel. closed: grids include both ends (of functions that agree there) rather than leaving out the last
+    point. unit: what coefficients are measured in, for functions so small that weights of a usual size would not see them.
 
     >>> FourierModes((10, 10), channels=2).encode(torch.zeros(50, 2, 64, 64)).shape
     torch.Size([50, 800])
@@ -236,12 +249,14 @@ class FourierModes(Modes):
 
     constant = 1
 
-    def __init__(self, modes: int | tuple[int, int] | list[int], channels: int = 1, closed: bool = False):
+    def __init__(self, modes: int | tuple[int, int] | list[int], channels: int = 1, closed: bool = False, unit: float = 1.0):
         super().__init__()
         self.modes = (modes,) if isinstance(modes, int) else tuple(modes)
         if len(self.modes) not in (1, 2) or min(self.modes) < 1:
             raise TransduceError(f"modes={modes}; expected one number or two, each at least 1.")
-        self.dims, self.channels, self.closed = len(self.modes), channels, closed
+        if not unit > 0:
+            raise TransduceError(f"unit={unit}; expected a positive number, about the size of a coefficient.")
+        self.dims, self.channels, self.closed, self.unit = len(self.modes), channels, closed, unit
         first, last = torch.arange(self.modes[0], dtype=torch.float64), torch.arange(self.modes[-1], dtype=torch.float64)
         self._axes = [last] if self.dims == 1 else [torch.cat([first, first - self.modes[0]]), last]
         self._k = torch.cartesian_prod(*self._axes).reshape(-1, self.dims)
@@ -250,7 +265,7 @@ class FourierModes(Modes):
         self.size = 2 * len(self._k) * channels
 
     def config(self) -> dict[str, Any]:
-        return {"space": "FourierModes", "modes": list(self.modes), "channels": self.channels, "closed": self.closed}
+        return {"space": "FourierModes", "modes": list(self.modes), "channels": self.channels, "closed": self.closed, "unit": self.unit}
 
     def frequencies(self) -> Float[Tensor, "k dims"]:
         return self._k.abs().repeat(2, 1)
@@ -265,9 +280,9 @@ class FourierModes(Modes):
     def points_for(self, modes: int) -> int:
         return 2 * modes + self.closed
 
-    def isometry(self, grid: tuple[int, ...]) -> int | None:
+    def isometry(self, grid: tuple[int, ...]) -> float | None:
         resolved = all(points > 2 * modes for points, modes in zip(grid, self.modes, strict=True))
-        return math.prod(grid) if resolved and not self.closed else None
+        return self.unit**2 * math.prod(grid) if resolved and not self.closed else None
 
     def _encode_grid(self, f: Tensor) -> Tensor:
         """The discrete Fourier transform, one axis at a time."""

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 
 from . import weights
 from .bands import half_widths_of
-from .kernels import Attention, Kappa, Known, kernel, prior_of
+from .kernels import Attention, Kappa, Known, kernel, prior_of, start_with_descent
 from .spaces import Space, space_from_config
 from .types import ExampleSet, TransduceError, like, to_tensor
 
@@ -58,7 +58,9 @@ class Transducer(nn.Module):
     V, U: the spaces of inputs and outputs. depth: L. heads, width: J heads of this many features. kappa: "exp_dot", "rbf", "l2" or
     "representer". hidden: of F and G, or of the representer's features. tied: one layer used L times.
     Of the paper's kernels: tau, their temperature, learned unless learn_tau is False; bias: in query and key; gain: of the initial
-    weights (Xavier). Of the representer: feature_layers, ridges, universal (see kernels/representer.py).
+    weights (Xavier); init: "descent" adds to these a solver of least squares (kernels/descent.py); memory: features of both streams
+    beside their coefficients, which start at zero and are not part of the answer. Of the representer: feature_layers, ridges, universal
+    (see kernels/representer.py).
     F, G: whether inputs and outputs are transformed, by default only beside the paper's kernels; shared: by the same network.
     prior: the options of a `Prior`, on whose answers the layers, if any, build: see kernels/prior.py.
 
@@ -89,6 +91,8 @@ class Transducer(nn.Module):
         shared: bool = False,
         tied: bool = False,
         gain: float = 1.0,
+        init: str = "xavier",
+        memory: int = 0,
         prior: dict[str, Any] | None = None,
     ):
         super().__init__()
@@ -103,15 +107,22 @@ class Transducer(nn.Module):
             )
         if tau <= 0 or depth < (prior is None):
             raise TransduceError(f"tau={tau} and depth={depth}; expected a positive temperature and at least one layer, or a prior.")
+        averages = issubclass(kernel(kappa), Attention) and prior is None
+        if init not in ("xavier", "descent") or memory < 0 or (not averages and (memory or init != "xavier")):
+            raise TransduceError(
+                f"init={init!r} and memory={memory} with kappa={kappa!r}; expected 'xavier' or 'descent' and a number from 0, and without "
+                "a kernel that averages, 'xavier' and 0."
+            )
         if V is U:
             V = space_from_config(U.config())
-        self.V, self.U, self.depth = V.requires_grad_(False), U, depth  # V only encodes, and no encoding is learned
+        self.V, self.U, self.depth, self.memory = V.requires_grad_(False), U, depth, memory  # V only encodes, and no encoding is learned
         self.card: dict[str, Any] = {"model": self.config}
 
         def layer() -> Layer:
-            f = Feedforward(V.size, hidden) if F else nn.Identity()
-            g = f if shared else Feedforward(U.size, hidden) if G else nn.Identity()
-            return Layer(f, g, kernel(kappa)(V.size, U.size, heads, width, **{name: options[name] for name in kernel(kappa).options}))
+            d_v, d_u = V.size + memory, U.size + memory
+            f = Feedforward(d_v, hidden) if F else nn.Identity()
+            g = f if shared else Feedforward(d_u, hidden) if G else nn.Identity()
+            return Layer(f, g, kernel(kappa)(d_v, d_u, heads, width, **{name: options[name] for name in kernel(kappa).options}))
 
         self.spread = nn.Parameter(torch.ones(V.size), requires_grad=False)
         self.prior: Layer | None = None
@@ -129,6 +140,12 @@ class Transducer(nn.Module):
                 for parameter in part.parameters():
                     if parameter.ndim == 2:
                         nn.init.xavier_uniform_(parameter, gain)
+        if init == "descent":
+            for part in self.layers.modules():
+                if isinstance(part, Feedforward):
+                    nn.init.xavier_uniform_(part.up.weight)
+                    nn.init.zeros_(part.down.bias)
+            start_with_descent([part for part in self.layers.modules() if isinstance(part, Attention)], V, U, memory)
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Transducer:
@@ -174,6 +191,10 @@ class Transducer(nn.Module):
         kernels: list[Any] = [self.layers[i % len(self.layers)] for i in range(self.depth)]
         return kernels if self.prior is None else [self.prior, *kernels]
 
+    def _widened(self, x: Float[Tensor, "b n d"]) -> Float[Tensor, "b n _"]:
+        """Streams with their memory, empty."""
+        return nn.functional.pad(x, (0, self.memory)) if self.memory else x
+
     def encode(self, space: Space, f: Any, x: Tensor | None, name: str) -> tuple[Tensor, tuple[int, ...]]:
         """Functions as coefficients of V or U in the model's precision, and the shape of their grid; `name` is for error messages."""
         f = to_tensor(f, name)
@@ -199,7 +220,7 @@ class Transducer(nn.Module):
         known: list[Known] | None = None,
     ) -> list[Any]:
         """What each layer keeps of the examples: all that a query needs. known: what each layer kept of some of them before."""
-        v, kept = v / self.spread, []
+        v, u, kept = self._widened(v / self.spread), self._widened(u), []
         for i, layer in enumerate(self._steps()):
             v, u = layer.F(v), layer.G(u)
             kept.append(layer.kappa.condition(v, u, mask, None if known is None else known[i]))
@@ -209,16 +230,16 @@ class Transducer(nn.Module):
 
     def query(self, kept: list[Any], v: Float[Tensor, "b m d_v"]) -> list[Float[Tensor, "b m d_u"]]:
         """The queries' stream after each layer; the last is the answer."""
-        v, u, stream = v / self.spread, v.new_zeros(*v.shape[:2], self.U.size), []
+        v, u, stream = self._widened(v / self.spread), self._widened(v.new_zeros(*v.shape[:2], self.U.size)), []
         for layer, sources in zip(self._steps(), kept, strict=True):
             v, u = layer.F(v), layer.G(u)
             u = u + layer.kappa(sources, v)
-            stream.append(u)
+            stream.append(u[..., : self.U.size])
         return stream
 
     def read(self, v: Float[Tensor, "1 n d_v"], u: Float[Tensor, "1 n d_u"]) -> list[Any]:
         """What each layer needs of n functions and their images whichever of them are examples."""
-        v, reads = v / self.spread, []
+        v, u, reads = self._widened(v / self.spread), self._widened(u), []
         for layer in self._steps():
             v = layer.F(v)
             reads.append(layer.kappa.read(v, u))
@@ -227,10 +248,10 @@ class Transducer(nn.Module):
     def split(self, reads: list[Any], u: Float[Tensor, "1 n d_u"], mask: Bool[Tensor, "b n"]) -> Float[Tensor, "b n d_u"]:
         """The answers at the functions that were read, from those where mask is True as examples, for b masks: at the examples
         themselves they mean nothing."""
-        streams = u * mask[..., None]
+        streams = self._widened(u * mask[..., None])
         for i, (layer, read) in enumerate(zip(self._steps(), reads, strict=True)):
             streams = layer.kappa.split(read, layer.G(streams), mask, carry=i + 1 < len(reads))
-        return streams
+        return streams[..., : self.U.size]
 
     def split_errors(self, reads: list[Any], mask: Bool[Tensor, "b n"]) -> Float[Tensor, "b n"] | None:
         """|u - answer|^2 in coefficients, at the functions that were read, where that takes less than the answers; else None."""

@@ -1,0 +1,132 @@
+"""Kernels that begin as a solver of least squares; memory beside the coefficients; rates of their own for kernels; units."""
+
+import pytest
+import torch
+
+from transduce import ExampleSet, TransduceError
+from transduce.metatraining import Training, metatrain
+from transduce.optimisers import make_optimisers
+from transduce.spaces import FourierModes, SineModes
+from transduce.transducer import Transducer
+from transduce.types import Task
+
+
+def linear_task(n=200, m=50, modes=8, further=None):
+    """Standardised coefficients, each scaled by a number of its own; of some, `further` is added."""
+    generator = torch.Generator().manual_seed(0)
+    c = torch.randn(n + m, modes, generator=generator)
+    u = c * torch.linspace(2, -1, modes)
+    if further is not None:
+        u = u + further(c)
+    return c[None, :n], u[None, :n], c[None, n:], u[None, n:]
+
+
+def descent(depth, **options):
+    torch.manual_seed(0)
+    settings = {"heads": 4, "width": 4, "hidden": 8, "init": "descent", "gain": 1e-4, "memory": 10, **options}
+    return Transducer(SineModes(8), SineModes(8), depth=depth, **settings)
+
+
+def error(T, task):
+    v, u, v_query, u_query = task
+    with torch.no_grad():
+        return ((T(v, u, v_query) - u_query).square().sum() / u_query.square().sum()).item()
+
+
+def test_each_layer_is_a_step_of_descent_on_least_squares():
+    """The deeper, the nearer to a linear operator, without a step of training."""
+    errors = [error(descent(depth), linear_task()) for depth in (1, 2, 4, 8)]
+    assert errors == sorted(errors, reverse=True)
+    assert errors[0] < 0.2 and errors[-1] < 0.01
+
+
+def test_without_it_or_without_memory_of_what_is_left_there_is_none_of_this():
+    assert error(descent(8, init="xavier"), linear_task()) > 0.5
+    T = descent(8)
+    for layer in T.layers:
+        layer.kappa.value.weight.data[:, 8:] = 0
+    assert error(T, linear_task()) > 0.1
+
+
+def test_what_is_written_to_the_memory_of_v_is_regressed_on():
+    """u has a part that is not linear in v; F writes that feature."""
+
+    class Writes(torch.nn.Module):
+        def forward(self, v):
+            return torch.cat([v[..., :8], 2 * (3 * v[..., :8]).sin(), v[..., 16:]], -1)
+
+    task = linear_task(further=lambda c: 0.5 * (3 * c).sin())
+    without, with_it = descent(8), descent(8)
+    for layer in with_it.layers:
+        layer.F = Writes()
+    assert error(with_it, task) < error(without, task) / 2
+
+
+@pytest.mark.parametrize("options", [{"heads": 3}, {"heads": 6}, {"memory": 7}])
+def test_what_does_not_fit_is_said(options):
+    with pytest.raises(TransduceError, match="expected an even number of heads, and half their features in each of the three"):
+        descent(2, **options)
+
+
+@pytest.mark.parametrize(
+    "options", [{"memory": -1}, {"init": "zeros"}, {"kappa": "representer"}, {"kappa": "representer", "init": "xavier"}]
+)
+def test_memory_and_descent_are_of_kernels_that_average(options):
+    with pytest.raises(TransduceError, match="without a kernel that averages, 'xavier' and 0"):
+        descent(2, **options)
+
+
+def test_a_model_with_memory_comes_back_from_its_file(tmp_path):
+    T = descent(2)
+    T.save_pretrained(tmp_path / "T.safetensors")
+    task = linear_task(n=10, m=3)
+    assert torch.equal(Transducer.from_pretrained(str(tmp_path / "T.safetensors"))(*task[:3]), T(*task[:3]))
+    assert T(*task[:3]).shape == (1, 3, 8)
+
+
+def test_low_frequencies_come_first_and_like_ones_together():
+    assert SineModes(3, channels=2).order().tolist() == [0, 3, 1, 4, 2, 5]
+    space = FourierModes((2, 2), channels=2)
+    frequencies = space.frequencies().repeat(2, 1)[space.order()]
+    assert sorted(space.order().tolist()) == list(range(space.size))
+    assert frequencies[:4].max() == 0 and (frequencies.amax(1).diff() >= 0).all()
+
+
+@pytest.mark.parametrize("muon_lr", [0.0, 0.02])
+def test_kernels_have_rates_of_their_own(muon_lr):
+    T = descent(1)
+    rates = {}
+    for optimiser in make_optimisers(T, 1e-3, muon_lr, kernel_rate=0.1):
+        for group in optimiser.param_groups:
+            rates |= {id(p): group["lr"] for p in group["params"]}
+    kernels = {name: rates[id(p)] for name, p in T.named_parameters() if ".kappa." in name}
+    others = {name: rates[id(p)] for name, p in T.named_parameters() if p.requires_grad and ".kappa." not in name}
+    usual = {2: muon_lr or 1e-3, 0: 1e-3, 1: 1e-3}
+    assert kernels == pytest.approx({name: 0.1 * usual[T.get_parameter(name).ndim] for name in kernels})
+    assert others == pytest.approx({name: usual[T.get_parameter(name).ndim] for name in others})
+
+
+def test_a_rate_of_zero_leaves_kernels_as_they_are():
+    class Lines:
+        def sample_task(self, n, m, generator):
+            v = torch.randn(n + m, 17, generator=generator)
+            return Task(ExampleSet(v[:n], v[:n]), ExampleSet(v[n:], v[n:]))
+
+    T, start = descent(1), descent(1)
+    metatrain(T, Lines(), Training(steps=3, tasks=1, n=(4, 4), queries=2, warmup=0, kernel_rate=0.0))
+    same = {name: torch.equal(p, start.get_parameter(name)) for name, p in T.named_parameters() if p.requires_grad}
+    assert all(same[name] == (".kappa." in name) for name in same)
+
+
+def test_a_unit_is_that_of_coefficients_alone():
+    plain, fine = FourierModes((3, 3), channels=2), FourierModes((3, 3), channels=2, unit=0.01)
+    f = torch.randn(4, 2, 9, 9, generator=torch.Generator().manual_seed(0))
+    assert torch.allclose(fine.encode(f), 100 * plain.encode(f))
+    assert torch.allclose(fine.decode(fine.encode(f), (12, 12)), plain.decode(plain.encode(f), (12, 12)), atol=1e-6)
+    scattered = torch.rand(60, 2, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    values = torch.randn(4, 2, 60, generator=torch.Generator().manual_seed(2))
+    assert torch.allclose(fine.encode(values, scattered), 100 * plain.encode(values, scattered), rtol=1e-4, atol=1e-4)
+    c = fine.encode(f)
+    assert fine.isometry((9, 9)) * c.square().sum() == pytest.approx(fine.decode(c, (9, 9)).square().sum().item(), rel=1e-5)
+    with pytest.raises(TransduceError, match="expected a positive number"):
+        FourierModes((3, 3), unit=0.0)
