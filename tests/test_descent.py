@@ -4,8 +4,12 @@ import pytest
 import torch
 
 from transduce import ExampleSet, TransduceError
+from transduce.families import Burgers2d
 from transduce.metatraining import Training, metatrain
+from transduce.metrics import relative_mse
 from transduce.optimisers import make_optimisers
+from transduce.random_fields import generator_for
+from transduce.recipes import recipe
 from transduce.spaces import FourierModes, SineModes
 from transduce.transducer import Transducer
 from transduce.types import Task
@@ -64,16 +68,27 @@ def test_what_is_written_to_the_memory_of_v_is_regressed_on():
 
 @pytest.mark.parametrize("options", [{"heads": 3}, {"heads": 6}, {"memory": 7}])
 def test_what_does_not_fit_is_said(options):
-    with pytest.raises(TransduceError, match="expected an even number of heads, and half their features in each of the three"):
+    with pytest.raises(TransduceError, match="expected an even number of heads, and half their features"):
         descent(2, **options)
 
 
 @pytest.mark.parametrize(
-    "options", [{"memory": -1}, {"init": "zeros"}, {"kappa": "representer"}, {"kappa": "representer", "init": "xavier"}]
+    "options", [{"memory": -1}, {"init": "zeros"}, {"kappa": "representer"}, {"kappa": "representer", "init": "xavier"}, {"kappa": "l2"}]
 )
 def test_memory_and_descent_are_of_kernels_that_average(options):
-    with pytest.raises(TransduceError, match="without a kernel that averages, 'xavier' and 0"):
+    with pytest.raises(TransduceError, match="expected 'xavier', or 'descent' with exp_dot or rbf"):
         descent(2, **options)
+
+
+def test_descent_works_with_rbf_too():
+    assert error(descent(8, kappa="rbf"), linear_task()) < 0.05
+
+
+def test_a_model_with_memory_says_that_it_has_no_bands():
+    c = torch.randn(9, 8, generator=torch.Generator().manual_seed(0))
+    v = SineModes(8).decode(c, 17)
+    with pytest.raises(TransduceError, match="averages its examples"):
+        descent(2).regress(ExampleSet(v, v)).predict(v)
 
 
 def test_a_model_with_memory_comes_back_from_its_file(tmp_path):
@@ -116,6 +131,21 @@ def test_a_rate_of_zero_leaves_kernels_as_they_are():
     metatrain(T, Lines(), Training(steps=3, tasks=1, n=(4, 4), queries=2, warmup=0, kernel_rate=0.0))
     same = {name: torch.equal(p, start.get_parameter(name)) for name, p in T.named_parameters() if p.requires_grad}
     assert all(same[name] == (".kappa." in name) for name in same)
+
+
+def test_a_rate_below_zero_is_refused():
+    with pytest.raises(TransduceError, match="kernel_rate=-1"):
+        Training(steps=1, kernel_rate=-1.0)
+
+
+def test_the_recipe_of_burgers_softmax_begins_as_a_regression():
+    """Before any training, of fields that it has never seen."""
+    chosen = recipe("burgers-softmax")
+    torch.manual_seed(0)
+    T = Transducer.from_config(chosen.model)
+    task = Burgers2d(amplitude=0.1, increment=5.0, points=16, resolution=32).sample_task(60, 10, generator_for("validation", 0))
+    T.standardise(T.V.encode(task.examples.v))
+    assert chosen.moved and relative_mse(T.regress(task.examples)(task.queries.v), task.queries.u) < 0.3
 
 
 def test_a_unit_is_that_of_coefficients_alone():

@@ -1,9 +1,12 @@
 """IDX files, and tasks of permuted images: what they hold, what they never hold, and bad files."""
 
 import gzip
+import hashlib
 import struct
+from pathlib import Path
 
 import numpy as np
+import pooch
 import pytest
 import torch
 
@@ -61,15 +64,20 @@ def test_bad_idx_files_say_what_is_wrong(tmp_path, content, said):
 def test_missing_and_damaged_files(tmp_path):
     with pytest.raises(TransduceError, match="there is no file"):
         images.read_idx(tmp_path / "none")
-    (tmp_path / "cut.gz").write_bytes(gzip.compress(idx(np.zeros((2, 3, 3))))[:-9])
-    with pytest.raises(TransduceError, match="damaged or truncated"):
-        images.read_idx(tmp_path / "cut.gz")
+    whole = gzip.compress(idx(np.arange(18).reshape(2, 3, 3)))
+    for content in (whole[:-9], whole[:15] + b"\xff\xff" + whole[17:], b"not gzip"):
+        (tmp_path / "bad.gz").write_bytes(content)
+        with pytest.raises(TransduceError, match="damaged or truncated"):
+            images.read_idx(tmp_path / "bad.gz")
 
 
 def test_sets_that_do_not_fit(files):
     folder, _ = files
     with pytest.raises(TransduceError, match="Give the images first"):
         LabelledImages.from_idx(folder / "labels.gz", folder / "images")
+    (folder / "oblong").write_bytes(idx(np.zeros((30, 14, 56))))
+    with pytest.raises(TransduceError, match="expected square images"):
+        LabelledImages.from_idx(folder / "oblong", folder / "labels.gz")
     bytes_of = torch.zeros(3, 9, dtype=torch.uint8)
     for pixels, labels, said in (
         (bytes_of[:, :8], torch.tensor([0, 1, 2]), "images of 8 pixels; expected square"),
@@ -91,12 +99,56 @@ def test_files_are_found_where_the_environment_says(files, monkeypatch):
         load_images("cifar", "test")
 
 
-def test_a_file_that_is_nowhere_is_said_to_be(tmp_path, monkeypatch):
+@pytest.fixture
+def nowhere(tmp_path, monkeypatch):
+    """No folder has the files, and what is published is in tmp_path / "published"."""
     monkeypatch.setenv("TRANSDUCE_DATA", str(tmp_path))
     monkeypatch.setattr(images, "BESIDE", tmp_path / "beside")
-    monkeypatch.setitem(images.PUBLISHED, "mnist", (tmp_path / "published").as_uri() + "/")
-    with pytest.raises(TransduceError, match="set TRANSDUCE_DATA to a folder that has mnist/train-images"):
+    monkeypatch.setattr(pooch, "os_cache", lambda name: tmp_path / "cache" / name)
+
+    def fetch(url, output_file, pooch):
+        Path(output_file).write_bytes((tmp_path / "published" / url.rsplit("/", 1)[1]).read_bytes())
+
+    monkeypatch.setattr(pooch.core, "choose_downloader", lambda url, progressbar=False: fetch)
+
+
+def publish(tmp_path, monkeypatch, right=True):
+    (tmp_path / "published").mkdir()
+    for file, array in zip(images.FILES["test"], (np.zeros((3, 28, 28)), np.arange(3)), strict=True):
+        content = gzip.compress(idx(array))
+        (tmp_path / "published" / file).write_bytes(content)
+        monkeypatch.setitem(images.SHA256, f"mnist/{file}", hashlib.sha256(content if right else b"other").hexdigest())
+
+
+@pytest.mark.usefixtures("nowhere")
+def test_files_that_are_nowhere_are_fetched_once(tmp_path, monkeypatch):
+    publish(tmp_path, monkeypatch)
+    assert len(load_images("mnist", "test")) == 3
+    for file in (tmp_path / "published").glob("*"):
+        file.unlink()
+    assert len(load_images("mnist", "test")) == 3  # from the cache
+
+
+@pytest.mark.usefixtures("nowhere")
+def test_other_bytes_than_were_published_are_not_taken(tmp_path, monkeypatch):
+    publish(tmp_path, monkeypatch, right=False)
+    with pytest.raises(TransduceError, match=r"ValueError: SHA256 hash .*set TRANSDUCE_DATA to a folder that has mnist/t10k-images"):
+        load_images("mnist", "test")
+    assert not list((tmp_path / "cache").rglob("*.gz"))
+
+
+@pytest.mark.usefixtures("nowhere")
+def test_a_file_that_cannot_be_fetched_is_said_to_be_nowhere():
+    with pytest.raises(TransduceError, match=r"fetching it from .* failed .*set TRANSDUCE_DATA to a folder that has mnist/train-images"):
         load_images("mnist", "train")
+    with pytest.raises(TransduceError, match="its checksum is not known"):
+        load_images("kmnist", "train")
+
+
+def test_examples_and_queries_come_from_all_over_the_set():
+    """In a task of most images, place says nothing about number."""
+    chosen = torch.stack([torch.from_numpy(images._distinct(400, 300, generator_for("train", seed))) for seed in range(40)]).double()
+    assert 180 < chosen[:, :50].mean() < 220 and 180 < chosen[:, -50:].mean() < 220
 
 
 @pytest.mark.parametrize("block", [1, 2, 4, 7])

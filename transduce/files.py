@@ -79,12 +79,13 @@ def provenance() -> dict[str, Any]:
 
 
 def _commit() -> str | None:
-    """The commit of this source tree, if it is one."""
+    """The commit of this source tree, if it is one, and whether the library has changed since."""
     root = Path(__file__).parent.parent
     if not (root / ".git").exists():
         return None
     try:
         said = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, cwd=root, check=False)
+        changed = subprocess.run(["git", "status", "--porcelain", "--", "transduce"], capture_output=True, text=True, cwd=root, check=False)
     except OSError:
         return None
-    return said.stdout.strip() or None
+    return said.stdout.strip() + " and changes" * bool(changed.stdout.strip()) or None

@@ -74,6 +74,8 @@ class Training:
             raise TransduceError(f"loss={self.loss!r}; expected one of {', '.join(LOSSES)}.")
         if not 0 <= self.noise <= 1:
             raise TransduceError(f"noise={self.noise}; expected a share of the steps, from 0 to 1.")
+        if not self.kernel_rate >= 0:
+            raise TransduceError(f"kernel_rate={self.kernel_rate}; expected a factor of the rates, from 0.")
         counts = ("steps", "tasks", "queries", "validate_every", "checkpoint_every", "validation_tasks")
         if min(getattr(self, name) for name in counts) < 1 or not 1 <= self.n[0] <= self.n[1]:
             raise TransduceError(f"{', '.join(counts)} are at least 1 and n is (low, high) with 1 <= low <= high; received {self}.")

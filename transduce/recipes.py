@@ -173,9 +173,7 @@ def train(
         with fabric.rank_zero_first():
             if not path.exists():
                 generate(family, path, recipe.operators, recipe.examples, seed=training.seed)
-        family = StoredFamily(path)
-    if recipe.moved:
-        family = Moved(family)
+        family = Moved(StoredFamily(path)) if recipe.moved else StoredFamily(path)
     torch.manual_seed(training.seed)
     T = Transducer.from_config(recipe.model) if start is None else Transducer.from_pretrained(start)
     if start is not None:

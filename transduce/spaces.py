@@ -2,8 +2,9 @@
 
     f(x) = sum_k c_k phi_k(x),      encode: f -> c,      decode: c -> f
 
-FourierModes and SineModes have a fixed orthonormal basis, so that |c|^2 is the mean square of f. On a uniform grid, encoding is the
-discrete Fourier (sine) transform, by a small matrix for each axis. From scattered sensors it solves the least squares problem
+FourierModes and SineModes have a fixed orthonormal basis, so that |c|^2 is the mean square of f, in units of one. On a uniform grid,
+encoding is the discrete Fourier (sine) transform, by a small matrix for each axis. From scattered sensors it solves the least squares
+problem
 
     min_c  sum_j (f(x_j) - sum_k c_k phi_k(x_j))^2 + a touch of smoothness,
 

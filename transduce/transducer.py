@@ -107,11 +107,11 @@ class Transducer(nn.Module):
             )
         if tau <= 0 or depth < (prior is None):
             raise TransduceError(f"tau={tau} and depth={depth}; expected a positive temperature and at least one layer, or a prior.")
-        averages = issubclass(kernel(kappa), Attention) and prior is None
-        if init not in ("xavier", "descent") or memory < 0 or (not averages and (memory or init != "xavier")):
+        averages, follows = (prior is None and kind for kind in (kernel(kappa).transforms, kernel(kappa).follows))
+        if init not in ("xavier", "descent") or memory < 0 or (memory and not averages) or (init == "descent" and not follows):
             raise TransduceError(
-                f"init={init!r} and memory={memory} with kappa={kappa!r}; expected 'xavier' or 'descent' and a number from 0, and without "
-                "a kernel that averages, 'xavier' and 0."
+                f"init={init!r} and memory={memory} with kappa={kappa!r}{'' if prior is None else ' and a prior'}; expected 'xavier', or "
+                "'descent' with exp_dot or rbf, and a number from 0, which is 0 with the representer kernel or a prior."
             )
         if V is U:
             V = space_from_config(U.config())
@@ -264,7 +264,7 @@ class Transducer(nn.Module):
 
     def deviations(self, kept: list[Any], v: Float[Tensor, "b m d_v"]) -> Float[Tensor, "b m"]:
         """How unsure the last layer is of each query, in the units of its examples' own deviations."""
-        v = v / self.spread
+        v = self._widened(v / self.spread)
         for layer in self._steps():
             v = layer.F(v)
         return self._steps()[-1].kappa.deviations(kept[-1], v)

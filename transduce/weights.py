@@ -69,7 +69,7 @@ def bundle(path: str | Path, half: bool = False) -> None:
     path = Path(path)
     tensors, card = load(path)
     if half:
-        tensors = {key: tensor.half() for key, tensor in tensors.items()}
+        tensors, card = {key: tensor.half() for key, tensor in tensors.items()}, {**card, "precision": "half"}
     save(PRETRAINED / path.name, tensors, card)
     known = checksums() | {path.name: sha256(PRETRAINED / path.name)}
     (PRETRAINED / "checksums.json").write_text(json.dumps(known, indent=1, sort_keys=True) + "\n")

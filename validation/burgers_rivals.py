@@ -30,12 +30,19 @@ CHOICES: dict[str, dict[str, Any]] = {
     "centre": {},
     "8 modes": {"modes": 8},
     "lr 1e-2": {"lr": 1e-2},
-    "batches of 5, half the epochs": {"batch": 5, "epochs": 40},
+    "batches of 5, half the epochs": {"batch": 5, "epochs": 40, "steps": 800},
     "width 32": {"width": 32},
     "3 layers": {"layers": 3},
     "16 modes": {"modes": 16},
-    "3 layers, width 32, batches of 5, half the epochs": {"layers": 3, "width": 32, "batch": 5, "epochs": 40},
-    "8 modes, 3 layers, width 32, batches of 5, half the epochs": {"modes": 8, "layers": 3, "width": 32, "batch": 5, "epochs": 40},
+    "3 layers, width 32, batches of 5, half the epochs": {"layers": 3, "width": 32, "batch": 5, "epochs": 40, "steps": 800},
+    "8 modes, 3 layers, width 32, batches of 5, half the epochs": {
+        "modes": 8,
+        "layers": 3,
+        "width": 32,
+        "batch": 5,
+        "epochs": 40,
+        "steps": 800,
+    },
 }
 
 

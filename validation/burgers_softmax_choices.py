@@ -30,7 +30,7 @@ TRAINING = replace(RECIPE.training, steps=300, validate_every=100, checkpoint_ev
 IN_ONES = {name: {**RECIPE.model[name], "unit": 1.0} for name in "VU"}
 CHOICES: dict[str, tuple[dict[str, Any], dict[str, Any], bool]] = {
     "as chosen": ({}, {}, True),
-    "random weights": ({"init": "xavier", "gain": 0.1}, {"kernel_rate": 1.0}, True),
+    "random weights, at the rates that suit them": ({"init": "xavier", "gain": 0.1}, {"kernel_rate": 1.0}, True),
     "pairs not moved": ({}, {}, False),
     "kernels at the rate of F and G": ({}, {"kernel_rate": 1.0}, True),
     "heads of 16": ({"heads": 26, "width": 16}, {}, True),

@@ -14,7 +14,7 @@ from ..types import ExampleSet, TransduceError
 from .fitting import Fitting, NetworkOperator
 
 TUNED = Fitting(epochs=300, steps=1500, lr=3e-3, batch=20, falling=True)
-PERIODIC = Fitting(epochs=80, lr=5e-3, batch=10, falling=True)
+PERIODIC = Fitting(epochs=40, steps=800, lr=5e-3, batch=5, falling=True)
 
 
 @dataclass(frozen=True)
@@ -58,8 +58,8 @@ class Fno:
 
 
 def periodic_fno() -> Fno:
-    """For periodic functions of two variables: 4 layers of 24 channels, 12 modes, and a fit of minutes on one core for 100 examples."""
-    return Fno(modes=12, width=24, layers=4, padding=0.0, fitting=PERIODIC)
+    """For periodic functions of two variables, tuned on Burgers' equation: a fit of two minutes on one core for 100 examples."""
+    return Fno(modes=8, width=32, layers=3, padding=0.0, fitting=PERIODIC)
 
 
 def paper_fno() -> Fno:

@@ -46,9 +46,7 @@ class Trained:
 
 def trained(lab: Lab, model: Row, how: Training, data: StoredFamily, validation: OperatorFamily) -> Trained:
     """A model trained on `data`, going on where it stopped."""
-    later = {"left_out": False, "kernel_rate": 1.0}  # older trainings did not say so
-    told = {name: value for name, value in asdict(how).items() if name not in later or value != later[name]}
-    described = json.dumps([model, told, repr(data), lab.scale.seed], sort_keys=True)
+    described = json.dumps([model, asdict(how), repr(data), lab.scale.seed], sort_keys=True)
     identity = hashlib.sha256(described.encode()).hexdigest()[:12]
     folder = lab.work / "trainings" / identity
     torch.manual_seed(lab.scale.seed)

@@ -16,6 +16,7 @@ import gzip
 import math
 import os
 import struct
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +26,7 @@ import torch
 from jaxtyping import Int, UInt8
 from torch import Tensor
 
+from ..files import brief
 from ..types import ExampleSet, Task, TransduceError
 
 CLASSES = 10
@@ -60,7 +62,7 @@ def read_idx(path: str | os.PathLike[str]) -> UInt8[np.ndarray, ...]:
         content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
     except FileNotFoundError:
         raise TransduceError(f"there is no file {path}; expected an IDX file. Check the path.") from None
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise TransduceError(f"{path} cannot be read ({error}): it is damaged or truncated. Fetch it again.") from None
     if len(content) < 4 or content[:2] != b"\0\0" or content[2] != UNSIGNED_BYTES:
         raise TransduceError(f"{path} is not an IDX file of unsigned bytes; expected one that starts with 00 00 08, as MNIST's do.")
@@ -103,9 +105,9 @@ class LabelledImages:
     def from_idx(cls, images: str | os.PathLike[str], labels: str | os.PathLike[str], name: str = "images") -> LabelledImages:
         """From two IDX files."""
         pixels, classes = read_idx(images), read_idx(labels)
-        if pixels.ndim != 3 or classes.ndim != 1:
+        if pixels.ndim != 3 or classes.ndim != 1 or pixels.shape[1] != pixels.shape[2]:
             raise TransduceError(
-                f"{images} has {pixels.ndim} axes and {labels} {classes.ndim}; expected images (n, side, side) and labels (n). "
+                f"{images} has shape {pixels.shape} and {labels} {classes.shape}; expected square images (n, side, side) and labels (n). "
                 "Give the images first."
             )
         return cls(torch.from_numpy(pixels.reshape(len(pixels), -1).copy()), torch.from_numpy(classes.astype(np.int64)), name)
@@ -130,18 +132,18 @@ def _found(name: str, file: str) -> Path:
 
 
 def _fetched(name: str, file: str, looked: Sequence[Path]) -> Path:
-    places = ", ".join(str(folder / name) for folder in looked)
+    """The file in the cache, fetched if it is not there, its bytes those that were published."""
+    places, known = ", ".join(str(folder / name) for folder in looked), SHA256.get(f"{name}/{file}")
     try:
         import pooch
 
-        known = SHA256.get(f"{name}/{file}")
-        return Path(
-            pooch.retrieve(PUBLISHED[name] + file, known and f"sha256:{known}", path=pooch.os_cache("transduce") / name, fname=file)
-        )
+        if known is not None:
+            return Path(pooch.retrieve(PUBLISHED[name] + file, f"sha256:{known}", path=pooch.os_cache("transduce") / name, fname=file))
+        problem = "its checksum is not known, so it is not fetched"
     except ImportError:
         problem = "pooch, which would fetch it, is not installed (pip install 'transduce[images]')"
     except Exception as error:
-        problem = f"fetching it from {PUBLISHED[name]} failed ({type(error).__name__})"
+        problem = f"fetching it from {PUBLISHED[name]} failed ({type(error).__name__}: {brief(error)})"
     raise TransduceError(
         f"{file} is not in {places}, and {problem}. Put it there, or set TRANSDUCE_DATA to a folder that has {name}/{file}."
     )
@@ -191,4 +193,4 @@ def block_order(side: int, block: int, generator: torch.Generator) -> Int[Tensor
 def _distinct(size: int, count: int, generator: torch.Generator) -> Int[np.ndarray, " k"]:
     """Distinct numbers below `size`, without shuffling all of them."""
     seed = int(torch.randint(2**62, (), generator=generator))
-    return np.random.default_rng(seed).choice(size, count, replace=False, shuffle=False)
+    return np.random.default_rng(seed).choice(size, count, replace=False)

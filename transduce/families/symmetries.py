@@ -28,13 +28,13 @@ class Moved:
 
     def sample_task(self, n: int, m: int, generator: torch.Generator) -> Task:
         task = self.family.sample_task(n, m, generator)
-        parts = [[to_tensor(getattr(pairs, name), name) for name in ("v", "u")] for pairs in (task.examples, task.queries)]
-        pairs = torch.cat([torch.stack(part, 1) for part in parts])
-        if pairs.ndim != 5 or pairs.shape[2] != 2 or pairs.shape[3] != pairs.shape[4]:
+        v, u = (torch.cat([to_tensor(getattr(pairs, name), name) for pairs in (task.examples, task.queries)]) for name in ("v", "u"))
+        if v.ndim != 4 or v.shape != u.shape or v.shape[1] != 2 or v.shape[2] != v.shape[3]:
             raise TransduceError(
-                f"v has shape {(n + m, *pairs.shape[2:])}; only vector fields (n, 2, p, p) on a periodic square can be moved."
+                f"v has shape {tuple(v.shape)} and u {tuple(u.shape)}; only vector fields (n, 2, p, p) on a periodic square can be moved. "
+                "Use the family as it is."
             )
-        v, u = moved(pairs, generator).unbind(1)
+        v, u = moved(torch.stack([v, u], 1), generator).unbind(1)
         return Task(ExampleSet(v[:n], u[:n]), ExampleSet(v[n:], u[n:]))
 
 

@@ -35,6 +35,7 @@ class Attention(Kappa):
 
     options: ClassVar[tuple[str, ...]] = ("tau", "learn_tau", "bias")
     transforms: ClassVar[bool] = True
+    follows: ClassVar[bool] = True
 
     def __init__(self, d_v: int, d_u: int, heads: int, width: int, tau: float = 1.0, learn_tau: bool = True, bias: bool = False):
         super().__init__()
@@ -123,6 +124,8 @@ class Rbf(Attention):
 
 class L2(Attention):
     """A = |K v - Q v'|^2. It has no temperature: a factor of A cancels in the normalisation."""
+
+    follows: ClassVar[bool] = False
 
     def __init__(self, d_v: int, d_u: int, heads: int, width: int, tau: float = 1.0, learn_tau: bool = True, bias: bool = False):
         super().__init__(d_v, d_u, heads, width, tau, learn_tau=False, bias=bias)

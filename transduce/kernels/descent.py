@@ -1,17 +1,19 @@
 """Weights with which a stack of averaging kernels begins as a solver of least squares, for training to improve on.
 
-Softmax weights of standardised v_i about v are, to first order, those of gradient descent: with sum_i v_i = 0 and unit covariance,
+Where weights A(v_i, v) = exp(c^2 <v_i, v>) are nearly equal, and examples have mean zero,
 
-    sum_i A(v_i, v) u_i / sum_i A(v_i, v)  =  c^2 (1/n) sum_i u_i <v_i, v> + ...,      A = exp(c^2 <v_i, v>)
+    sum_i A(v_i, v) r_i / sum_i A(v_i, v)  =  c^2 (1/n) sum_i <v_i, v> r_i + ...
 
-and of a Gaussian v_i exactly its regression. So each head takes `width` coefficients of v and regresses the same ones of u on them, and
-each layer goes one step of descent further, on what is left of the examples. Streams are (u, memory) and all start with memory 0:
+is a step of gradient descent on the least squares of r_i on v_i, up to c^2. So each head takes `width` coefficients of v and regresses the
+same ones of u on them, and each layer goes one step further, on what is left of the examples. Streams are (u, m), and start with memory
+m = 0:
 
-    r_i = u_i + 2 m_i,      u <- u + eta / c^2 sum_i A(v_i, v) r_i,      m <- m - eta / c^2 sum_i A(v_i, v) r_i
+    r_i = u_i + 2 m_i,      s = eta / c^2 sum_i A(v_i, v) r_i / sum_i A(v_i, v),      u <- u + s,      m <- m - s
 
 Then the query's u is the estimate and its memory the same with the sign changed; the example's u is u_i and its estimate, so that r_i is
-what is left of u_i. The second half of the heads does the same with the memory of v, which starts at 0: whatever F learns to write there
-are further features to regress on.
+what is left of u_i. Steps converge while eta is below 2 over the largest variance that a head sees, and 2 c^2, for the mean of the
+examples. The second half of the heads does the same with the memory of v, which starts at 0: whatever F learns to write there are further
+features to regress on.
 """
 
 from __future__ import annotations
@@ -36,7 +38,8 @@ def start_with_descent(kernels: Iterable[Attention], V: Space, U: Space, memory:
         if kappa.heads % 2 or count > min(V.size, U.size, memory):
             raise TransduceError(
                 f"init='descent' with {kappa.heads} heads of {kappa.query.out_features // kappa.heads}, V and U of sizes {V.size} and "
-                f"{U.size}, and memory={memory}; expected an even number of heads, and half their features in each of the three."
+                f"{U.size}, and memory={memory}; expected an even number of heads, and half their features, {count}, in each of the three. "
+                "Lower heads or width, or raise memory and modes."
             )
         inputs = torch.cat([V.order()[:count], V.size + torch.arange(count)])
         outputs, kept = U.order()[:count].repeat(2), U.size + torch.arange(count).repeat(2)

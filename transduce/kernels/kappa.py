@@ -25,11 +25,13 @@ class Known(NamedTuple):
 
 class Kappa(nn.Module):
     """options: what a kernel takes of the Transducer's options. transforms: whether F and G act beside it unless told otherwise.
-    leaves_out: whether what it keeps of the examples says what is left of each, left out (`residual`, `deviation`)."""
+    leaves_out: whether what it keeps of the examples says what is left of each, left out (`residual`, `deviation`). follows: whether it
+    averages, with more weight on examples that are like the query."""
 
     options: ClassVar[tuple[str, ...]]
     transforms: ClassVar[bool]
     leaves_out: ClassVar[bool] = False
+    follows: ClassVar[bool] = False
 
     def standardised(self, spread: Float[Tensor, " d_v"], size: Float[Tensor, ""]) -> None:
         """Told, before training, that inputs come divided by `spread`, and the root mean square of their norm before that."""

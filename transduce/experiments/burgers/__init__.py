@@ -7,7 +7,7 @@ from .setting import identities as identities
 
 PARTS = (
     accuracy.PART,
-    accuracy.NETWORKS_PART,
+    accuracy.FITTED_PART,
     sizes.PART,
     viscosity.PART,
     resolution.PART,

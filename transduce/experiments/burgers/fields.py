@@ -61,4 +61,4 @@ def draw(rows: Sequence[Row], folder: Path) -> None:
     figures.quadrants(np.array(rows[0]["spectrum"]), KEPT, folder / "quadrants")
 
 
-PART = Part("fields", "initial field, target, estimate and error (figure 4); Fourier quadrants", measure, table, draw, (BEST,))
+PART = Part("fields", "initial field, target, estimate and error (figure 4); Fourier quadrants", measure, table, draw, regressors=(BEST,))

@@ -131,5 +131,10 @@ def draw(rows: Sequence[Row], folder: Path) -> None:
 
 
 PART = Part(
-    "outliers", "examples of another viscosity, found by thousands of regressions (table 2, figure 5)", measure, table, draw, (BEST,)
+    "outliers",
+    "examples of another viscosity, found by thousands of regressions (table 2, figure 5)",
+    measure,
+    table,
+    draw,
+    regressors=(BEST,),
 )

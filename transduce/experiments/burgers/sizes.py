@@ -33,4 +33,4 @@ def draw(rows: Sequence[Row], folder: Path) -> None:
         figures.error_against_n(of_one, folder / f"sizes_{round(100 * amplitude)}", recipe(BEST).training.n)
 
 
-PART = Part("sizes", "error against the number of examples", measure, table, draw, (*MODELS, *INSTANT))
+PART = Part("sizes", "error against the number of examples", measure, table, draw, regressors=(*MODELS, *INSTANT))

@@ -37,4 +37,6 @@ def draw(rows: Sequence[Row], folder: Path) -> None:
     figures.sweep(swept, folder / "viscosity", {row["sweep"]: (0.1, 0.5) for row in swept})
 
 
-PART = Part("viscosity", "error against viscosity, inside and outside of what was trained on", measure, table, draw, (*MODELS, *INSTANT))
+PART = Part(
+    "viscosity", "error against viscosity, inside and outside of what was trained on", measure, table, draw, regressors=(*MODELS, *INSTANT)
+)
