@@ -193,22 +193,22 @@ def burgers(T: Transducer, cases: int, n: int = 20, share: float = 0.05, samples
 
 
 def draw_fields(case: dict[str, Any], path: Path) -> None:
-    """The first component: observed, true, found, and the half-width of its band."""
+    """The first component: observed, true and found; and, in colours of their own, the error and the half-width of the band."""
     found = case["found"]
-    parts = {
-        "observed u": case["u"],
-        "true v": case["v"],
-        "most probable v": found.v,
-        "half the band": (found.high - found.low) / 2,
-    }
-    largest = float(case["v"].abs().max())
-    with figures.drawing(path, (12, 3.1)) as figure:
-        panels = figure.subplots(1, 4)
-        for axes, (title, field) in zip(panels, parts.items(), strict=True):
-            image = axes.imshow(field[0, 0].T, origin="lower", extent=(0, 1, 0, 1), cmap="RdBu_r", vmin=-largest, vmax=largest)
-            axes.set(title=title, xlabel="x", xticks=[0, 0.5, 1], yticks=[0, 0.5, 1])
+    fields = {"observed u": case["u"], "true v": case["v"], "most probable v": found.v}
+    small = {"|error|": (found.v - case["v"]).abs(), "half the band": (found.high - found.low) / 2}
+    with figures.drawing(path, (13, 2.7)) as figure:
+        panels = figure.subplots(1, 5, sharey=True)
+        largest = float(case["v"].abs().max())
+        for place, parts, colours, low, high in (
+            (slice(3), fields, "RdBu_r", -largest, largest),
+            (slice(3, 5), small, "viridis", 0.0, float(small["|error|"][:, 0].max())),
+        ):
+            for axes, (title, field) in zip(panels[place], parts.items(), strict=True):
+                image = axes.imshow(field[0, 0].T, origin="lower", extent=(0, 1, 0, 1), cmap=colours, vmin=low, vmax=high)
+                axes.set(title=title, xlabel="x", xticks=[0, 0.5, 1], yticks=[0, 0.5, 1])
+            figure.colorbar(image, ax=panels[place], aspect=16, pad=0.02)
         panels[0].set_ylabel("y")
-        figure.colorbar(image, ax=panels, label="first component", aspect=16)
 
 
 def main() -> None:
