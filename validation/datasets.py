@@ -134,7 +134,7 @@ def summary(rows: list[Row]) -> list[Row]:
 
 def draw(rows: list[Row], parameter: str, path: Path) -> None:
     """What is found over the truth, with its bands, for each number of observed pairs."""
-    with figures.drawing(path, (7.4, 4.3)) as figure:
+    with figures.drawing(path, (7.4, 4.7)) as figure:
         panels = figure.subplots(1, len(OBSERVED), sharex=True, sharey=True)
         for axes, count in zip(panels, OBSERVED, strict=True):
             own = [row for row in rows if row["observed pairs"] == count]
@@ -151,7 +151,7 @@ def draw(rows: list[Row], parameter: str, path: Path) -> None:
                 label=f"mean and {100 * LEVEL:.0f} % band",
             )
             axes.plot(truth, best, "x", color=figures.COLOURS[1], markersize=5, label="nearest set")
-            axes.set(title=f"{count} observed pair{'s' if count > 1 else ''}", xlabel=f"true {parameter}", aspect="equal")
+            axes.set(title=f"{count} observed pair{'s' if count > 1 else ''}", xlabel=f"true {parameter}", box_aspect=1)
         panels[0].set_ylabel(f"{parameter} found")
         figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
 
