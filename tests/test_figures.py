@@ -202,7 +202,7 @@ def test_no_two_regressors_look_alike():
     seen = looks(["adr", "mine", "another", "kernel-ridge"])
     assert (seen["mine"].label, seen["another"].label) == ("mine", "another")
     assert len({look.shape for look in seen.values()}) == 4
-    for together in (adr.REGRESSORS, (*burgers.MODELS, *burgers.INSTANT, burgers.FITTED, burgers.FAMILY_WIDE), outliers.NAMES):
+    for together in (adr.REGRESSORS, (*burgers.MODELS, *burgers.INSTANT, *burgers.FITTED, burgers.FAMILY_WIDE), outliers.NAMES):
         assert len({look.shape for look in looks(together).values()}) == len(together)  # in one figure, some day
     assert LOOKS["adr"].width == max(look.width for look in LOOKS.values())
     with pytest.raises(TransduceError, match="Draw fewer"):
