@@ -19,7 +19,8 @@ from transduce.experiments.burgers.setting import family_of
 from transduce.metrics import relative_mse
 from transduce.random_fields import generator_for
 from transduce.report import markdown_table
-from validation.burgers_rivals import CHOICES, changed
+from validation.burgers_rivals import CENTRE, CHOICES
+from validation.rival_tuning import with_options
 
 RESULTS = Path(__file__).parent.parent / "results" / "burgers"
 TINY = replace(QUICK, operators=1, few=1, queries=2, viscosities=(0.3,), datasets=1, steps=1, table_n=10, sizes=(2, 10), band_sizes=(10,))
@@ -85,4 +86,4 @@ def test_the_fno_is_the_best_of_what_was_tried():
     rows = json.loads((RESULTS.parent / "validation" / "burgers_rivals.json").read_text())["rows"]
     assert list(dict.fromkeys(row["choice"] for row in rows)) == list(CHOICES)
     errors = {choice: math.prod(row["mean"] for row in rows if row["choice"] == choice) for choice in CHOICES}
-    assert changed(CHOICES[min(errors, key=errors.__getitem__)]) == periodic_fno()
+    assert with_options(CENTRE, CHOICES[min(errors, key=errors.__getitem__)]) == periodic_fno()

@@ -9,7 +9,6 @@ functions of a validation operator, and the processor time of a fit. `periodic_f
 from __future__ import annotations
 
 import argparse
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ from transduce.experiments.lab import Lab
 from transduce.files import provenance
 from transduce.random_fields import generator_for
 from transduce.report import markdown_table, write_rows
-from validation.rival_tuning import measured
+from validation.rival_tuning import measured, with_options
 
 N, QUERIES, SEED = 100, 20, 5
 CENTRE = Fno(modes=12, width=24, layers=4, padding=0.0, fitting=Fitting(epochs=80, lr=5e-3, batch=10, falling=True))
@@ -46,13 +45,6 @@ CHOICES: dict[str, dict[str, Any]] = {
 }
 
 
-def changed(options: dict[str, Any]) -> Fno:
-    """The centre with other options of its network or of its fitting."""
-    of_fitting = {key: value for key, value in options.items() if key in Fitting.__dataclass_fields__}
-    of_network = {key: value for key, value in options.items() if key not in of_fitting}
-    return replace(CENTRE, fitting=replace(CENTRE.fitting, **of_fitting), **of_network)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("results/validation/burgers_rivals.json"))
@@ -64,7 +56,7 @@ def main() -> None:
     for done, (choice, options) in enumerate(CHOICES.items(), start=1):
         for amplitude, task in tasks.items():
             lab = Lab(None, arguments.work, f"burgers-{amplitude:g}-{N}-{QUERIES}-{SEED}")
-            rows.append({"choice": choice, "amplitude": amplitude, **measured(lab, changed(options), [task], N)})
+            rows.append({"choice": choice, "amplitude": amplitude, **measured(lab, with_options(CENTRE, options), [task], N)})
         print(f"{done} of {len(CHOICES)}\n{markdown_table(rows[-2:])}", flush=True)
         about = {"command": "python -m validation.burgers_rivals", "seed": SEED, "operators": 1, "queries": QUERIES}
         write_rows(arguments.out, rows, **about, **provenance())

@@ -74,10 +74,15 @@ CHOICES: dict[str, dict[str, dict[str, Any]]] = {
 
 
 def changed(name: str, options: dict[str, Any]) -> Regressor:
-    """The centre with other options of its network or of its fitting."""
+    """The centre of this name with other options of its network or of its fitting."""
+    return with_options(NETWORKS[name](fitting=FITTINGS[name]), options)
+
+
+def with_options(centre: Any, options: dict[str, Any]) -> Any:
+    """A regressor with other options of its network or of its fitting."""
     of_fitting = {key: value for key, value in options.items() if key in Fitting.__dataclass_fields__}
     of_network = {key: value for key, value in options.items() if key not in of_fitting}
-    return NETWORKS[name](fitting=replace(FITTINGS[name], **of_fitting), **of_network)
+    return replace(centre, fitting=replace(centre.fitting, **of_fitting), **of_network)
 
 
 def fitted(regressor: Regressor, task: Task) -> tuple[list[float], float]:
