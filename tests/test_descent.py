@@ -1,15 +1,19 @@
 """Kernels that begin as a solver of least squares; memory beside the coefficients; rates of their own for kernels; units."""
 
+from dataclasses import replace
+
 import pytest
 import torch
+from safetensors.torch import load_file
 
 from transduce import ExampleSet, TransduceError
 from transduce.families import Burgers2d
+from transduce.kernels import left_by_lines
 from transduce.metatraining import Training, metatrain
 from transduce.metrics import relative_mse
 from transduce.optimisers import make_optimisers
 from transduce.random_fields import generator_for
-from transduce.recipes import recipe
+from transduce.recipes import Recipe, recipe, train
 from transduce.spaces import FourierModes, SineModes
 from transduce.transducer import Transducer
 from transduce.types import Task
@@ -27,7 +31,7 @@ def linear_task(n=200, m=50, modes=8, further=None):
 
 def descent(depth, **options):
     torch.manual_seed(0)
-    settings = {"heads": 4, "width": 4, "hidden": 8, "init": "descent", "gain": 1e-4, "memory": 10, **options}
+    settings = {"heads": 8, "width": 4, "hidden": 8, "init": "descent", "gain": 1e-4, "memory": 10, **options}
     return Transducer(SineModes(8), SineModes(8), depth=depth, **settings)
 
 
@@ -66,9 +70,60 @@ def test_what_is_written_to_the_memory_of_v_is_regressed_on():
     assert error(with_it, task) < error(without, task) / 2
 
 
-@pytest.mark.parametrize("options", [{"heads": 3}, {"heads": 6}, {"memory": 7}])
+class Bent:
+    """Operators c -> a c + b (c^2 - 1), coefficient by coefficient, each with its own a and b."""
+
+    def sample_task(self, n, m, generator):
+        a, b = torch.randn(8, generator=generator), 0.5 + torch.rand(8, generator=generator)
+        c = torch.randn(n + m, 8, generator=generator)
+        v, u = (SineModes(8).decode(f, 17) for f in (c, a * c + b * (c.square() - 1)))
+        return Task(ExampleSet(v[:n], u[:n]), ExampleSet(v[n:], u[n:]))
+
+
+def test_what_lines_leave_is_free_of_lines_and_of_unit_spread():
+    v, u, *_ = linear_task(further=lambda c: 0.5 * (3 * c).sin())
+    T = descent(1)
+    left = left_by_lines(T.layers[0].kappa, T.V, T.U, v, u)
+    assert left.square().mean(1).sub(1).abs().max() < 1e-5
+    for head in range(2):
+        part = slice(4 * head, 4 * head + 4)
+        assert (v[..., part].mT @ left[..., part]).abs().max() / 200 < 1e-3
+    assert left_by_lines(T.layers[0].kappa, T.V, T.U, v, 0 * u).abs().max() == 0
+
+
+def test_in_a_lesson_F_alone_learns_and_the_kernels_have_more_to_regress_on():
+    lesson = Training(steps=150, lr=1e-2, muon_lr=0.0, tasks=4, n=(50, 50), queries=50, warmup=5, loss="lesson", standardise=False)
+    T, start = (descent(4, hidden=64) for _ in range(2))
+    metatrain(T, Bent(), lesson)
+    same = {name: torch.equal(p, start.get_parameter(name)) for name, p in T.named_parameters() if p.requires_grad}
+    assert all(same[name] == (".F." not in name) for name in same)
+    tasks = [Bent().sample_task(200, 50, generator_for("validation", i)) for i in range(4)]
+    errors = [sum(relative_mse(S.regress(t.examples)(t.queries.v), t.queries.u) for t in tasks) for S in (start, T)]
+    assert errors[1] < 0.9 * errors[0]
+
+
+def test_a_lesson_is_for_models_that_begin_with_descent():
+    lesson = Training(steps=1, tasks=1, n=(4, 4), loss="lesson")
+    for options in ({"init": "xavier"}, {"F": False}):
+        with pytest.raises(TransduceError, match="loss='lesson' with init="):
+            metatrain(descent(1, **options), Bent(), lesson)
+
+
+def test_a_recipe_with_a_lesson_goes_on_where_it_stopped(tmp_path):
+    training = Training(steps=3, tasks=1, n=(4, 4), queries=2, warmup=0, checkpoint_every=1, validation_tasks=1)
+    tiny = Recipe("tiny", descent(1).config, training, operators=2, examples=54, family=Bent(), lesson=replace(training, loss="lesson"))
+    train(tiny, tmp_path / "whole", on_the_fly=True)
+    train(tiny, tmp_path / "parts", on_the_fly=True, steps=1)
+    train(replace(tiny, lesson=None), tmp_path / "without", on_the_fly=True)
+    path, _ = train(tiny, tmp_path / "parts", on_the_fly=True)
+    ends = {name: load_file(tmp_path / name / path.name) for name in ("whole", "parts", "without")}
+    assert all(torch.equal(value, ends["parts"][key]) for key, value in ends["whole"].items())
+    assert any(not torch.equal(value, ends["without"][key]) for key, value in ends["whole"].items())
+
+
+@pytest.mark.parametrize("options", [{"heads": 6}, {"heads": 12}, {"memory": 7}])
 def test_what_does_not_fit_is_said(options):
-    with pytest.raises(TransduceError, match="expected an even number of heads, and half their features"):
+    with pytest.raises(TransduceError, match="expected a multiple of four heads, and a quarter of their features"):
         descent(2, **options)
 
 

@@ -22,13 +22,14 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from .files import replacing
+from .kernels import left_by_lines
 from .optimisers import make_optimisers
 from .progress import Journal
 from .random_fields import generator_for, seed_for
 from .transducer import Transducer
 from .types import OperatorFamily, Task, TransduceError, to_tensor
 
-LOSSES = ("relative_l2", "relative_mse", "squared", "log_l2")
+LOSSES = ("relative_l2", "relative_mse", "squared", "log_l2", "lesson")
 
 
 @dataclass(frozen=True)
@@ -41,10 +42,10 @@ class Training:
     validated and kept; 0 for none. standardise: measure inputs in units of their spread over the family. loss: "relative_l2"; its
     square "relative_mse", which is what we report but in training lets the few hardest functions drown the others; "squared", the
     paper's sum of squared errors, to which large functions matter more; or "log_l2", the logarithm of a step's mean relative_l2, to
-    which every n matters alike however small its error has become. noise: the share of
-    steps whose example outputs carry white noise, of 0.1 to 10 % of their root mean square. left_out: whether examples count as queries
-    too, each left out: of kernels whose last layer says what then is left of it, and at no cost. kernel_rate: a factor of both rates for
-    the weights of kernels, beside those of F and G.
+    which every n matters alike however small its error has become; or "lesson", in which F alone learns, with init="descent", to write to
+    memory what the kernels cannot regress without it. noise: the share of steps whose example outputs carry white noise, of 0.1 to 10 % of
+    their root mean square. left_out: whether examples count as queries too, each left out: of kernels whose last layer says what then is
+    left of it, and at no cost. kernel_rate: a factor of both rates for the weights of kernels, beside those of F and G.
     """
 
     steps: int
@@ -106,6 +107,24 @@ class Episode(nn.Module):
         if not self.left_out:
             return error
         return torch.cat([error, kept[-1].residual.square().sum(-1) / target.square().sum(-1).clamp(min=1e-12)], 1)
+
+
+class Lesson(nn.Module):
+    """The squared error of F where it is to leave v as it is and to write y to memory (see kernels/descent.py), for each pair."""
+
+    def __init__(self, T: Transducer):
+        super().__init__()
+        layers: list[Any] = list(T.layers)
+        self.learns = nn.ModuleList(layer.F for layer in layers)
+        self.of = (T, layers[0].kappa)  # in a tuple, so that their other parameters are not ones of the lesson
+
+    def forward(self, v: Tensor, u: Tensor, v_query: Tensor, u_query: Tensor, x: Tensor | None = None) -> Tensor:
+        T, kappa = self.of
+        v, u = T.V.encode(torch.cat([v, v_query], 1), x), T.U.encode(torch.cat([u, u_query], 1), x)
+        kept = v / T.spread
+        target = torch.cat([kept, left_by_lines(kappa, T.V, T.U, kept, u)], -1)
+        errors = [(stream[..., : target.shape[-1]] - target).square().mean(-1) for stream in T.transformed(v)]
+        return torch.stack(errors).mean(0)
 
 
 def stack(tasks: list[Task]) -> dict[str, Tensor]:
@@ -191,6 +210,11 @@ def prepare(T: Transducer, family: OperatorFamily, training: Training) -> None:
             "left_out=True counts examples that are left out, which this model cannot do; expected one that ends in the representer "
             "kernel or a prior, with G=False. Leave it out."
         )
+    if training.loss == "lesson" and not (T.config["init"] == "descent" and T.config["F"]):
+        raise TransduceError(
+            f"loss='lesson' with init={T.config['init']!r} and F={T.config['F']}; expected a model with init='descent', whose F learns "
+            "what its kernels are to regress on. Use another loss."
+        )
     tasks = [family.sample_task(training.n[1], training.queries, generator_for("train", training.seed, i)) for i in range(64)]
     x = tasks[0].examples.x
     for space, name in ((T.V, "v"), (T.U, "u")):
@@ -246,7 +270,8 @@ class Run:
 
     def set_up(self, fabric: Any) -> Any:
         """The loss, ready for the processes of `fabric`."""
-        model, *self.optimisers = fabric.setup(Episode(self.T, self.training.left_out), *self.optimisers)
+        lesson = self.training.loss == "lesson"
+        model, *self.optimisers = fabric.setup(Lesson(self.T) if lesson else Episode(self.T, self.training.left_out), *self.optimisers)
         return model
 
     def advance(self, fabric: Any, model: Any, batch: dict[str, Tensor]) -> float:
@@ -273,7 +298,7 @@ class Run:
 
     def loss(self, fabric: Any, errors: Float[Tensor, "b m"], u: Tensor) -> Tensor:
         """The loss of a step from the relative squared errors of its answers for u."""
-        if self.training.loss == "relative_mse":
+        if self.training.loss in ("relative_mse", "lesson"):
             return errors.mean()
         if self.training.loss == "squared":
             return (errors * u.flatten(2).square().sum(-1)).mean()

@@ -20,7 +20,8 @@ from .types import OperatorFamily, TransduceError
 @dataclass(frozen=True)
 class Recipe:
     """model: the config of the Transducer. family: what it learns. operators, examples: the size of the meta-dataset that is generated
-    once and drawn from. moved: whether its pairs are moved by the symmetries of vector fields. training: the rest."""
+    once and drawn from. moved: whether its pairs are moved by the symmetries of vector fields. lesson: what comes before the training, if
+    anything, in a folder of its own. training: the rest."""
 
     name: str
     model: dict[str, Any]
@@ -29,6 +30,7 @@ class Recipe:
     examples: int
     family: Any = field(default_factory=AdvectionDiffusionReaction)
     moved: bool = False
+    lesson: Training | None = None
 
     def record(self) -> dict[str, Any]:
         """What a card says of the recipe."""
@@ -103,17 +105,17 @@ RECIPES = {
                 **{name: {"space": "FourierModes", "modes": (6, 6), "channels": 2, "unit": 0.01} for name in "VU"},
                 "kappa": "exp_dot",
                 "depth": 5,
-                "heads": 100,
-                "width": 4,
+                "heads": 400,
+                "width": 2,
                 "hidden": 1024,
-                "gain": 0.03,
+                "gain": 0.003,
                 "init": "descent",
                 "memory": 224,
             },
             family=Burgers2d(amplitude=0.1, increment=(0.5, 10.5)),
             training=Training(
-                steps=4_000,
-                lr=1.5e-3,
+                steps=1_500,
+                lr=3e-4,
                 muon_lr=0.0,
                 kernel_rate=0.05,
                 tasks=4,
@@ -126,6 +128,7 @@ RECIPES = {
             operators=400,
             examples=160,
             moved=True,
+            lesson=Training(steps=1_500, lr=5e-3, muon_lr=0.0, tasks=4, n=(20, 100), queries=48, warmup=50, loss="lesson"),
         ),
     ]
 }
@@ -176,12 +179,17 @@ def train(
         family = Moved(StoredFamily(path)) if recipe.moved else StoredFamily(path)
     torch.manual_seed(training.seed)
     T = Transducer.from_config(recipe.model) if start is None else Transducer.from_pretrained(start)
+    lesson = None
     if start is not None:
         about["start"] = T.card
+    elif recipe.lesson is not None:
+        lesson = replace(recipe.lesson, seed=training.seed, n=training.n)
+        if not (out / "checkpoint.pt").exists():
+            metatrain(T, family, lesson, out=out / "lesson", fabric=fabric)
     error = metatrain(T, family, training, validation=validation, out=out, fabric=fabric, until=until)
     path = out / f"{recipe.name}.safetensors"
     if fabric.is_global_zero:
-        T.save_pretrained(path, recipe=replace(recipe, training=training).record(), validation_error=error, **about)
+        T.save_pretrained(path, recipe=replace(recipe, training=training, lesson=lesson).record(), validation_error=error, **about)
     return path, error
 
 

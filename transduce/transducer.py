@@ -264,10 +264,15 @@ class Transducer(nn.Module):
 
     def deviations(self, kept: list[Any], v: Float[Tensor, "b m d_v"]) -> Float[Tensor, "b m"]:
         """How unsure the last layer is of each query, in the units of its examples' own deviations."""
-        v = self._widened(v / self.spread)
+        return self._steps()[-1].kappa.deviations(kept[-1], self.transformed(v)[-1])
+
+    def transformed(self, v: Float[Tensor, "b n d_v"]) -> list[Float[Tensor, "b n _"]]:
+        """The inputs' stream after each layer's F."""
+        v, stream = self._widened(v / self.spread), []
         for layer in self._steps():
             v = layer.F(v)
-        return self._steps()[-1].kappa.deviations(kept[-1], v)
+            stream.append(v)
+        return stream
 
     def regress(self, examples: Any) -> ConditionedOperator:
         """One pass over the examples; the result is called on new functions."""

@@ -1,7 +1,7 @@
 """What each choice in training `burgers-softmax` is worth: it is taken away, and the model trained anew for the same steps.
 
     transduce train burgers-softmax --steps 1                                      draws the operators, if they are not there
-    python -m validation.burgers_softmax_choices        about 30 minutes of one core; goes on where it was stopped
+    python -m validation.burgers_softmax_choices        about 40 minutes of one core; goes on where it was stopped
 
 Writes results/training/burgers_softmax_choices.json. Every run has the same steps, tasks and seeds; errors are of validation operators with
 50 examples, over all increments.
@@ -10,7 +10,6 @@ Writes results/training/burgers_softmax_choices.json. Every run has the same ste
 from __future__ import annotations
 
 import argparse
-import json
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -20,30 +19,45 @@ import torch
 from transduce.families import Moved
 from transduce.files import provenance
 from transduce.metatraining import metatrain
-from transduce.recipes import recipe
+from transduce.recipes import Recipe, recipe
 from transduce.report import markdown_table, write_rows
 from transduce.storage import StoredFamily
 from transduce.transducer import Transducer
 
 RECIPE = recipe("burgers-softmax")
-TRAINING = replace(RECIPE.training, steps=300, validate_every=100, checkpoint_every=50)
+TRAINING = replace(RECIPE.training, steps=150, warmup=20, checkpoint_every=50)
+LESSON = replace(RECIPE.lesson, steps=300, checkpoint_every=50)
 IN_ONES = {name: {**RECIPE.model[name], "unit": 1.0} for name in "VU"}
-CHOICES: dict[str, tuple[dict[str, Any], dict[str, Any], bool]] = {
-    "as chosen": ({}, {}, True),
-    "random weights, at the rates that suit them": ({"init": "xavier", "gain": 0.1}, {"kernel_rate": 1.0}, True),
-    "pairs not moved": ({}, {}, False),
-    "kernels at the rate of F and G": ({}, {"kernel_rate": 1.0}, True),
-    "heads of 16": ({"heads": 26, "width": 16}, {}, True),
-    "coefficients in units of one": (IN_ONES, {}, True),
+CHOICES: dict[str, dict[str, Any]] = {
+    "as chosen": {},
+    "no lesson": {"lesson": None},
+    "random weights and no lesson, at a rate that suits them": {
+        "lesson": None,
+        "model": {"init": "xavier", "gain": 0.1},
+        "training": {"lr": 1.5e-3, "kernel_rate": 1.0},
+    },
+    "pairs not moved": {"moved": False},
+    "kernels at the rate of F and G": {"training": {"kernel_rate": 1.0}},
+    "heads of 8": {"model": {"heads": 100, "width": 8}},
+    "coefficients in units of one": {"model": IN_ONES},
+    "F and G of half the width": {"model": {"hidden": 512}},
+    "no G": {"model": {"G": False}},
 }
 
 
-def error(stored: StoredFamily, folder: Path, model: dict[str, Any], training: dict[str, Any], moved: bool) -> float:
+def changed(options: dict[str, Any]) -> Recipe:
+    """The recipe, shortened, with one choice taken away."""
+    model, training = RECIPE.model | options.get("model", {}), replace(TRAINING, **options.get("training", {}))
+    return replace(RECIPE, model=model, training=training, lesson=options.get("lesson", LESSON), moved=options.get("moved", True))
+
+
+def error(chosen: Recipe, stored: StoredFamily, folder: Path) -> float | None:
     """The validation error at the end of one training."""
     torch.manual_seed(0)
-    T = Transducer.from_config(RECIPE.model | model)
-    metatrain(T, Moved(stored) if moved else stored, replace(TRAINING, **training), validation=RECIPE.family, out=folder)
-    return json.loads((folder / "log.jsonl").read_text().splitlines()[-1])["validation"]
+    T, family = Transducer.from_config(chosen.model), Moved(stored) if chosen.moved else stored
+    if chosen.lesson is not None:
+        metatrain(T, family, chosen.lesson, out=folder / "lesson")
+    return metatrain(T, family, chosen.training, validation=chosen.family, out=folder)
 
 
 def main() -> None:
@@ -55,10 +69,10 @@ def main() -> None:
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     stored, rows = StoredFamily(arguments.data), []
-    for name, (model, training, moved) in CHOICES.items():
-        rows.append({"choice": name, "error": error(stored, arguments.work / name, model, training, moved)})
+    about = {"command": "python -m validation.burgers_softmax_choices", "seed": 0, "lesson": asdict(LESSON), "training": asdict(TRAINING)}
+    for name, options in CHOICES.items():
+        rows.append({"choice": name, "error": error(changed(options), stored, arguments.work / name)})
         print(markdown_table(rows[-1:]), flush=True)
-        about = {"command": "python -m validation.burgers_softmax_choices", "seed": 0, "training": asdict(TRAINING)}
         write_rows(arguments.out, rows, **about, **provenance())
 
 

@@ -3,6 +3,7 @@
 from ..types import TransduceError
 from .attention import L2, ExpDot, Rbf
 from .attention import Attention as Attention
+from .descent import left_by_lines as left_by_lines
 from .descent import start_with_descent as start_with_descent
 from .kappa import Kappa as Kappa
 from .kappa import Known as Known
