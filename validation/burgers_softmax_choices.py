@@ -1,7 +1,7 @@
 """What each choice in training `burgers-softmax` is worth: it is taken away, and the model trained anew for the same steps.
 
     transduce train burgers-softmax --steps 1                                      draws the operators, if they are not there
-    python -m validation.burgers_softmax_choices        about 40 minutes of one core; goes on where it was stopped
+    python -m validation.burgers_softmax_choices        about 25 minutes of one core; goes on where it was stopped
 
 Writes results/training/burgers_softmax_choices.json. Every run has the same steps, tasks and seeds; errors are of validation operators with
 50 examples, over all increments.
@@ -27,7 +27,6 @@ from transduce.transducer import Transducer
 RECIPE = recipe("burgers-softmax")
 TRAINING = replace(RECIPE.training, steps=150, warmup=20, checkpoint_every=50)
 LESSON = replace(RECIPE.lesson, steps=300, checkpoint_every=50)
-IN_ONES = {name: {**RECIPE.model[name], "unit": 1.0} for name in "VU"}
 CHOICES: dict[str, dict[str, Any]] = {
     "as chosen": {},
     "no lesson": {"lesson": None},
@@ -39,9 +38,6 @@ CHOICES: dict[str, dict[str, Any]] = {
     "pairs not moved": {"moved": False},
     "kernels at the rate of F and G": {"training": {"kernel_rate": 1.0}},
     "heads of 8": {"model": {"heads": 100, "width": 8}},
-    "coefficients in units of one": {"model": IN_ONES},
-    "F and G of half the width": {"model": {"hidden": 512}},
-    "no G": {"model": {"G": False}},
 }
 
 
