@@ -80,6 +80,22 @@ class Bent:
         return Task(ExampleSet(v[:n], u[:n]), ExampleSet(v[n:], u[n:]))
 
 
+class Interrupted(Bent):
+    """Ends after so many draws, as a process that is stopped."""
+
+    def __init__(self, draws):
+        self.left = draws
+
+    def __repr__(self):
+        return "Bent"  # what a class without a repr is called
+
+    def sample_task(self, n, m, generator):
+        self.left -= 1
+        if self.left < 0:
+            raise KeyboardInterrupt
+        return super().sample_task(n, m, generator)
+
+
 def test_what_lines_leave_is_free_of_lines_and_of_unit_spread():
     v, u, *_ = linear_task(further=lambda c: 0.5 * (3 * c).sin())
     T = descent(1)
@@ -104,21 +120,32 @@ def test_in_a_lesson_F_alone_learns_and_the_kernels_have_more_to_regress_on():
 
 def test_a_lesson_is_for_models_that_begin_with_descent():
     lesson = Training(steps=1, tasks=1, n=(4, 4), loss="lesson")
-    for options in ({"init": "xavier"}, {"F": False}):
+    for options in ({"init": "xavier"}, {"F": False}, {"shared": True}):
         with pytest.raises(TransduceError, match="loss='lesson' with init="):
             metatrain(descent(1, **options), Bent(), lesson)
+
+
+def test_what_lines_leave_of_a_task_does_not_depend_on_others():
+    v, u, *_ = linear_task(further=lambda c: 0.5 * (3 * c).sin())
+    kappa, V, U = descent(1).layers[0].kappa, SineModes(8), SineModes(8)
+    both = left_by_lines(kappa, V, U, torch.cat([v, v]), torch.cat([u, 1e5 * u]))
+    torch.testing.assert_close(both[:1], left_by_lines(kappa, V, U, v, u))
 
 
 def test_a_recipe_with_a_lesson_goes_on_where_it_stopped(tmp_path):
     training = Training(steps=3, tasks=1, n=(4, 4), queries=2, warmup=0, checkpoint_every=1, validation_tasks=1)
     tiny = Recipe("tiny", descent(1).config, training, operators=2, examples=54, family=Bent(), lesson=replace(training, loss="lesson"))
-    train(tiny, tmp_path / "whole", on_the_fly=True)
-    train(tiny, tmp_path / "parts", on_the_fly=True, steps=1)
-    train(replace(tiny, lesson=None), tmp_path / "without", on_the_fly=True)
-    path, _ = train(tiny, tmp_path / "parts", on_the_fly=True)
-    ends = {name: load_file(tmp_path / name / path.name) for name in ("whole", "parts", "without")}
-    assert all(torch.equal(value, ends["parts"][key]) for key, value in ends["whole"].items())
-    assert any(not torch.equal(value, ends["without"][key]) for key, value in ends["whole"].items())
+    whole, _ = train(tiny, tmp_path / "whole", on_the_fly=True)
+    ends = [load_file(whole)]
+    for draws in (64 + 2, 64 + 3 + 1 + 64 + 2):  # in the lesson, and in what follows
+        out = tmp_path / str(draws)
+        with pytest.raises(KeyboardInterrupt):
+            train(replace(tiny, family=Interrupted(draws)), out, on_the_fly=True)
+        ends.append(load_file(train(tiny, out, on_the_fly=True)[0]))
+    for end in ends[1:]:
+        assert all(torch.equal(value, end[key]) for key, value in ends[0].items())
+    without = load_file(train(replace(tiny, lesson=None), tmp_path / "without", on_the_fly=True)[0])
+    assert any(not torch.equal(value, without[key]) for key, value in ends[0].items())
 
 
 @pytest.mark.parametrize("options", [{"heads": 6}, {"heads": 12}, {"memory": 7}])

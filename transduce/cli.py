@@ -141,7 +141,7 @@ def train(
     name: Annotated[str, typer.Argument(help="The recipe.")],
     out: Annotated[Path | None, typer.Option(help="The folder of checkpoint, log and weights; default: runs/NAME.")] = None,
     data: Annotated[Path | None, typer.Option(help="Your own operators: v and u of shape (operator, example, *grid).")] = None,
-    steps: Annotated[int | None, typer.Option(min=1, help="Instead of the recipe's.")] = None,
+    steps: Annotated[int | None, typer.Option(min=1, help="Instead of the recipe's; a lesson before them is as long as ever.")] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Instead of the recipe's.")] = None,
     on_the_fly: Annotated[bool, typer.Option("--on-the-fly", help="Draw every task anew, not from operators drawn once: slower.")] = False,
     start: Annotated[

@@ -210,10 +210,10 @@ def prepare(T: Transducer, family: OperatorFamily, training: Training) -> None:
             "left_out=True counts examples that are left out, which this model cannot do; expected one that ends in the representer "
             "kernel or a prior, with G=False. Leave it out."
         )
-    if training.loss == "lesson" and not (T.config["init"] == "descent" and T.config["F"]):
+    if training.loss == "lesson" and (T.config["init"] != "descent" or not T.config["F"] or T.config["shared"]):
         raise TransduceError(
-            f"loss='lesson' with init={T.config['init']!r} and F={T.config['F']}; expected a model with init='descent', whose F learns "
-            "what its kernels are to regress on. Use another loss."
+            f"loss='lesson' with init={T.config['init']!r}, F={T.config['F']} and shared={T.config['shared']}; expected a model with "
+            "init='descent', whose F, and not G, learns what its kernels are to regress on. Use another loss."
         )
     tasks = [family.sample_task(training.n[1], training.queries, generator_for("train", training.seed, i)) for i in range(64)]
     x = tasks[0].examples.x
@@ -297,7 +297,7 @@ class Run:
         return loss.item()
 
     def loss(self, fabric: Any, errors: Float[Tensor, "b m"], u: Tensor) -> Tensor:
-        """The loss of a step from the relative squared errors of its answers for u."""
+        """The loss of a step from the relative squared errors of its answers for u, or from those of a lesson."""
         if self.training.loss in ("relative_mse", "lesson"):
             return errors.mean()
         if self.training.loss == "squared":

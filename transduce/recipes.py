@@ -156,11 +156,13 @@ def train(
 
     data: a meta-dataset of the user's own, (operator, example, *grid), instead of the recipe's family; its last twentieth of
     operators is held out for validation. on_the_fly: draw every task anew from the family, rather than from a dataset drawn once.
-    start: weights to go on from, bundled or a file, whose card is then kept in the new one; rate: a factor of the learning rates.
+    start: weights to go on from, bundled or a file, whose card is then kept in the new one, and without a lesson. steps, rate: of the
+    training, not of its lesson; rate is a factor of the learning rates.
     until: stop as soon as the validation error is this small.
     """
     changes: dict[str, Any] = {key: value for key, value in {"steps": steps, "seed": seed}.items() if value is not None}
     training = replace(recipe.training, lr=rate * recipe.training.lr, muon_lr=rate * recipe.training.muon_lr, **changes)
+    lesson = None if start is not None or recipe.lesson is None else replace(recipe.lesson, seed=training.seed)
     fabric, about = make_fabric(), provenance()
     try:
         out.mkdir(parents=True, exist_ok=True)
@@ -171,6 +173,7 @@ def train(
     if data is not None:
         family, validation = StoredFamily(data).hold_out(0.05)
         training = fitted(training, family.v.shape[1], data)
+        lesson = lesson and fitted(lesson, family.v.shape[1], data)
     elif not on_the_fly:
         path = out / f"tasks-{recipe.operators}x{recipe.examples}-seed{training.seed}.zarr"
         with fabric.rank_zero_first():
@@ -179,13 +182,10 @@ def train(
         family = Moved(StoredFamily(path)) if recipe.moved else StoredFamily(path)
     torch.manual_seed(training.seed)
     T = Transducer.from_config(recipe.model) if start is None else Transducer.from_pretrained(start)
-    lesson = None
     if start is not None:
         about["start"] = T.card
-    elif recipe.lesson is not None:
-        lesson = replace(recipe.lesson, seed=training.seed, n=training.n)
-        if not (out / "checkpoint.pt").exists():
-            metatrain(T, family, lesson, out=out / "lesson", fabric=fabric)
+    if lesson is not None:
+        metatrain(T, family, lesson, out=out / "lesson", fabric=fabric)
     error = metatrain(T, family, training, validation=validation, out=out, fabric=fabric, until=until)
     path = out / f"{recipe.name}.safetensors"
     if fabric.is_global_zero:

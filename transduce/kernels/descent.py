@@ -17,7 +17,8 @@ explain is what the first half cannot,
 
     y = (u - W v) / spread,      W: least squares, head by head, over the pairs of a task
 
-which a lesson may teach F to write before the kernels learn.
+(with a ridge of 1e-4, and a spread of at least a thousandth of that of u, for coefficients that hardly vary), which a lesson may teach F to
+write before the kernels learn.
 """
 
 from __future__ import annotations
@@ -66,9 +67,10 @@ def left_by_lines(
     """y: of each coefficient of u that the kernel regresses, what a line through the same head's of v leaves, in units of its spread."""
     count, heads = kappa.query.out_features // 4, kappa.heads // 4
     x, y = (rearrange(c[..., space.order()[:count]], "b n (h w) -> b h n w", h=heads) for space, c in ((V, v), (U, u)))
-    gram = x.mT @ x / x.shape[-2] + 1e-4 * torch.eye(x.shape[-1]).to(x)
+    gram = x.mT @ x / x.shape[-2] + 1e-4 * torch.eye(x.shape[-1], dtype=x.dtype, device=x.device)
     left = y - x @ torch.linalg.solve(gram, x.mT @ y / x.shape[-2])
-    spread = left.square().mean(-2, keepdim=True).sqrt().clamp(min=1e-3 * u.square().mean().sqrt().item() + 1e-30)
+    least = 1e-3 * u.square().mean((1, 2)).sqrt()[:, None, None, None] + 1e-30
+    spread = left.square().mean(-2, keepdim=True).sqrt().clamp(min=least)
     return rearrange(left / spread, "b h n w -> b n (h w)")
 
 
