@@ -19,7 +19,7 @@ from ...types import ExampleSet, Regressor
 from ..lab import Lab
 
 BEST = "burgers"
-MODELS = (BEST,)
+MODELS = (BEST, "burgers-softmax")
 INSTANT = ("identity", "kernel-ridge")
 FITTED = ("fno-periodic", "local-kernel-ridge")
 FAMILY_WIDE = "fno of the family"
