@@ -67,3 +67,11 @@ def test_examples_can_be_picked():
 def test_to_tensor_says_where():
     with pytest.raises(TransduceError, match=r"v\[1, 2\] is nan \(1 of 6 values are not finite\)"):
         to_tensor(np.array([[0, 1, 2], [3, 4, np.nan]]), "v")
+
+
+def test_arrays_that_may_not_be_written_are_copied():
+    """A tensor that shares their memory could write to them, of which torch warns."""
+    array = np.arange(6.0).reshape(2, 3)
+    assert to_tensor(array, "v").data_ptr() == array.ctypes.data
+    array.flags.writeable = False
+    assert to_tensor(array, "v").data_ptr() != array.ctypes.data

@@ -321,7 +321,7 @@ class ConditionedOperator:
             parts = self._chunks(coefficients)
             deviations = torch.cat([self.T.deviations(self._kept, part) for part in parts], 1)[0]
             if self.T.config["G"]:  # residuals would be of G(u)
-                raise TransduceError("a model whose G transforms outputs has no bands; expected one with G=False, such as 'adr'.")
+                raise TransduceError("a model whose G transforms outputs has no bands; expected one with G=False: 'adr' or 'burgers'.")
             sources, channels = self._kept[-1], self.T.U.channels
             left = sources.residual[0]
             residuals, answers, mean = (self._decode(c, at) for c in (left, self._u - left, self._queried(coefficients)[-1][0]))

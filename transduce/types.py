@@ -125,7 +125,8 @@ def to_tensor(array: Any, name: str) -> torch.Tensor:
             )
         if array.dtype == np.float16 or array.dtype.itemsize > 8:
             array = array.astype(np.float64)
-        array = torch.from_numpy(np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("=")))
+        array = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("="))
+        array = torch.from_numpy(array if array.flags.writeable else array.copy())
     if array.is_complex():
         raise TransduceError(f"{name} is complex; expected real numbers. Give its real and imaginary parts as two channels.")
     if not array.is_floating_point():

@@ -72,5 +72,5 @@ class Kappa(nn.Module):
         """The standard deviation of each query's answer, up to a factor."""
         raise TransduceError(
             f"{type(self).__name__} averages its examples and cannot leave one out, which bands come from. Use a model with the "
-            "representer kernel, such as 'adr'."
+            "representer kernel or a prior, such as 'adr' or 'burgers'."
         )
