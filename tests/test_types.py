@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+import xarray as xr
 from conftest import small_transducer
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -75,3 +76,16 @@ def test_arrays_that_may_not_be_written_are_copied():
     assert to_tensor(array, "v").data_ptr() == array.ctypes.data
     array.flags.writeable = False
     assert to_tensor(array, "v").data_ptr() != array.ctypes.data
+
+
+def test_an_uneven_coordinate_is_not_taken_for_a_uniform_grid():
+    even = np.linspace(0, 1, 33)
+    v, held = np.sin(np.pi * even)[None], {"dims": ("n", "s")}
+    for x in (even, even[::-1], 7 * even, [f"p{i}" for i in range(33)]):
+        f = xr.DataArray(v, coords={"s": x}, **held)
+        assert T.regress(ExampleSet(f, f))(f).shape == (1, 33)
+    uneven = xr.DataArray(v, coords={"s": even**2}, **held)
+    for pairs, query in ((ExampleSet(uneven, uneven), uneven), (ExampleSet(v, v), uneven)):
+        with pytest.raises(TransduceError, match="coordinates 's' of unequal steps"):
+            T.regress(pairs)(query)
+    assert T.regress(ExampleSet(uneven, uneven, x=even**2))(uneven).shape == (1, 33)

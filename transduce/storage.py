@@ -24,7 +24,7 @@ import xarray as xr
 import zarr
 
 from .files import PathLike, brief, replacing
-from .types import Array, ExampleSet, Task, TransduceError, to_tensor
+from .types import Array, ExampleSet, Task, TransduceError, is_uniform, to_tensor
 
 FORMATS = {".npz": ("npz",), ".nc": ("NetCDF", "HDF5"), ".h5": ("HDF5",), ".hdf5": ("HDF5",), ".zarr": ("Zarr",)}
 FIRST_BYTES = {b"PK": "npz", b"CDF": "NetCDF", b"\x89HDF": "HDF5", b"\x93NUMPY": "npy"}
@@ -208,15 +208,7 @@ def _sensors(variables: Mapping[str, Any], name: str, path: PathLike, keep_unifo
     if name == "x" and name not in variables:
         return None
     x = _fetch(variables, name, path)
-    return x if keep_uniform or isinstance(variables, np.lib.npyio.NpzFile) or not _is_uniform(np.asarray(x)) else None
-
-
-def _is_uniform(x: np.ndarray) -> bool:
-    """Whether x increases by equal steps, to a hundredth of one."""
-    if x.ndim != 1 or len(x) < 2 or x.dtype.kind not in "fiu":
-        return False
-    step = (float(x[-1]) - float(x[0])) / (len(x) - 1)
-    return step > 0 and bool(np.abs(x - np.linspace(x[0], x[-1], len(x))).max() < 0.01 * step)
+    return x if keep_uniform or isinstance(variables, np.lib.npyio.NpzFile) or not is_uniform(np.asarray(x)) else None
 
 
 def _check_format(path: Path) -> None:

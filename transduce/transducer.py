@@ -24,7 +24,7 @@ from . import weights
 from .bands import half_widths_of
 from .kernels import Attention, Kappa, Known, kernel, prior_of, start_with_descent
 from .spaces import Space, space_from_config
-from .types import ExampleSet, TransduceError, like, to_tensor
+from .types import ExampleSet, TransduceError, check_coordinates, like, to_tensor
 
 CHUNK = 1024  # queries that are answered at once, or as many fewer as a prior's grid is larger
 
@@ -197,6 +197,8 @@ class Transducer(nn.Module):
 
     def encode(self, space: Space, f: Any, x: Tensor | None, name: str) -> tuple[Tensor, tuple[int, ...]]:
         """Functions as coefficients of V or U in the model's precision, and the shape of their grid; `name` is for error messages."""
+        if x is None:
+            check_coordinates(f, space.dims, name)
         f = to_tensor(f, name)
         grid = space.check(f, x, name)
         cast = f.to(self.spread)

@@ -112,6 +112,25 @@ def _as_array(values: Any, name: str) -> np.ndarray:
         ) from None
 
 
+def is_uniform(x: np.ndarray) -> bool:
+    """Whether x increases by equal steps, to a hundredth of one."""
+    if x.ndim != 1 or len(x) < 2 or x.dtype.kind not in "fiu":
+        return False
+    step = (float(x[-1]) - float(x[0])) / (len(x) - 1)
+    return step > 0 and bool(np.abs(x - np.linspace(x[0], x[-1], len(x))).max() < 0.01 * step)
+
+
+def check_coordinates(array: Any, dims: int, name: str) -> None:
+    """Raise if the last `dims` axes of a DataArray have coordinates of unequal steps, which say that it is not on a uniform grid."""
+    for axis in array.dims[-dims:] if isinstance(array, xr.DataArray) else ():
+        x = np.asarray(array.coords[axis]) if axis in array.coords else np.arange(2)
+        if x.dtype.kind in "fiu" and len(x) > 1 and not is_uniform(x) and not is_uniform(x[::-1]):
+            raise TransduceError(
+                f"{name} has coordinates {axis!r} of unequal steps ({x[0]:g}, {x[1]:g}, ..., {x[-1]:g}); expected a uniform grid. Give the "
+                "positions as x, ExampleSet(v, u, x=...) and O(v, x=...), or interpolate."
+            )
+
+
 def to_tensor(array: Any, name: str) -> torch.Tensor:
     """`array` as a real, finite, floating-point tensor; `name` is what error messages call it."""
     if isinstance(array, xr.DataArray):

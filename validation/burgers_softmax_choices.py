@@ -1,10 +1,10 @@
 """What each choice in training `burgers-softmax` is worth: it is taken away, and the model trained anew for as long.
 
     transduce train burgers-softmax                     draws the operators first, if they are not there
-    python -m validation.burgers_softmax_choices        about 25 minutes of one core; goes on where it was stopped
+    python -m validation.burgers_softmax_choices        about 20 minutes of one core; goes on where it was stopped
 
-Writes results/training/burgers_softmax_choices.json. All have the same tasks and seeds; 100 further steps stand in for
-the 300 of a lesson, which take as long. Errors are of validation operators with 50 examples, over all increments.
+Writes results/training/burgers_softmax_choices.json. All have the same tasks and seeds; 60 further steps stand in for
+the 200 of a lesson, which take as long. Errors are of validation operators with 50 examples, over all increments.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from transduce.storage import StoredFamily
 from transduce.transducer import Transducer
 
 RECIPE = recipe("burgers-softmax")
-TRAINING = replace(RECIPE.training, steps=150, warmup=20, checkpoint_every=50)
-LESSON = replace(RECIPE.lesson, steps=300, checkpoint_every=50)
-INSTEAD = 250
+TRAINING = replace(RECIPE.training, steps=80, warmup=20, checkpoint_every=40)
+LESSON = replace(RECIPE.lesson, steps=200, checkpoint_every=50)
+INSTEAD = 140
 CHOICES: dict[str, dict[str, Any]] = {
     "as chosen": {},
     "no lesson": {"lesson": None, "training": {"steps": INSTEAD}},
