@@ -24,7 +24,7 @@ def model(name):
         "rbf": {**line, **small, "kappa": "rbf"},
         "l2": {**line, **small, "kappa": "l2"},
         "tied": {**line, **small, "tied": True},
-        "memory": {**line, **small, "memory": 12, "init": "descent"},
+        "memory": {**line, **small, "memory": 12, "init": "descent", "heads": 4},
         "plane": {**PLANE, **small},
         "representer": {**line, **small, "kappa": "representer"},
         "features": {**line, **small, "kappa": "representer", "universal": False},
