@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from .families import AdvectionDiffusionReaction, Burgers2d, Moved
+from .families import AdvectionDiffusionReaction, Burgers2d, Mixture, Moved, PermutedImages, SyntheticImages
 from .files import provenance
 from .generation import generate
 from .metatraining import Training, described, make_fabric, metatrain
@@ -20,14 +20,14 @@ from .types import OperatorFamily, TransduceError
 @dataclass(frozen=True)
 class Recipe:
     """model: the config of the Transducer. family: what it learns. operators, examples: the size of the meta-dataset that is generated
-    once and drawn from. moved: whether its pairs are moved by the symmetries of vector fields. lesson: what comes before the training, if
+    once and drawn from; without operators, every task is drawn anew. moved: whether its pairs are moved by the symmetries of vector fields. lesson: what comes before the training, if
     anything, in a folder of its own. training: the rest."""
 
     name: str
     model: dict[str, Any]
     training: Training
-    operators: int
-    examples: int
+    operators: int = 0
+    examples: int = 0
     family: Any = field(default_factory=AdvectionDiffusionReaction)
     moved: bool = False
     lesson: Training | None = None
@@ -37,6 +37,8 @@ class Recipe:
         return {**asdict(self), "family": described(self.family)}
 
 
+IMAGES_TO_CLASSES = {"V": {"space": "Euclidean", "size": 784}, "U": {"space": "Euclidean", "size": 10}}
+IMAGES = Mixture((PermutedImages("mnist", (1, 2, 4, 7, 14)), SyntheticImages()), (0.5, 0.5))
 ALL_MODES = {name: {"space": "SineModes", "modes": 99} for name in "VU"}  # of 101 points
 RECIPES = {
     recipe.name: recipe
@@ -130,6 +132,23 @@ RECIPES = {
             moved=True,
             lesson=Training(steps=1_500, lr=5e-3, muon_lr=0.0, tasks=4, n=(20, 100), queries=48, warmup=50, loss="lesson"),
         ),
+        Recipe(
+            name="images",
+            model={**IMAGES_TO_CLASSES, "kappa": "convolutional", "depth": 1, "convolutions": (32, 64, 96), "width": 256, "ridges": 2},
+            family=IMAGES,
+            training=Training(
+                steps=3_000,
+                muon_lr=0.0,
+                tasks=4,
+                n=(10, 200),
+                queries=50,
+                warmup=50,
+                loss="relative_mse",
+                left_out=True,
+                standardise=False,
+                validate_every=250,
+            ),
+        ),
     ]
 }
 
@@ -174,7 +193,7 @@ def train(
         family, validation = StoredFamily(data).hold_out(0.05)
         training = fitted(training, family.v.shape[1], data)
         lesson = lesson and fitted(lesson, family.v.shape[1], data)
-    elif not on_the_fly:
+    elif recipe.operators and not on_the_fly:
         path = out / f"tasks-{recipe.operators}x{recipe.examples}-seed{training.seed}.zarr"
         with fabric.rank_zero_first():
             if not path.exists():

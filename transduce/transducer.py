@@ -55,12 +55,13 @@ class Layer(nn.Module):
 class Transducer(nn.Module):
     """T: examples -> operator.
 
-    V, U: the spaces of inputs and outputs. depth: L. heads, width: J heads of this many features. kappa: "exp_dot", "rbf", "l2" or
-    "representer". hidden: of F and G, or of the representer's features. tied: one layer used L times.
+    V, U: the spaces of inputs and outputs. depth: L. heads, width: J heads of this many features. kappa: "exp_dot", "rbf", "l2",
+    "representer" or "convolutional". hidden: of F and G, or of the representer's features. tied: one layer used L times.
     Of the paper's kernels: tau, their temperature, learned unless learn_tau is False; bias: in query and key; gain: of the initial
-    weights (Xavier); init: "descent" adds to these a solver of least squares (kernels/descent.py); memory: features of both streams
+    weights (Xavier); init: "mirrored" makes query and key alike, so that examples like the query count for more; "descent" adds
+    a solver of least squares (kernels/descent.py); memory: features of both streams
     beside their coefficients, which start at zero and are not part of the answer. Of the representer: feature_layers, ridges, universal
-    (see kernels/representer.py).
+    (see kernels/representer.py). Of the convolutional one: convolutions (see kernels/convolutional.py).
     F, G: whether inputs and outputs are transformed, by default only beside the paper's kernels; shared: by the same network.
     prior: the options of a `Prior`, on whose answers the layers, if any, build: see kernels/prior.py.
 
@@ -86,6 +87,7 @@ class Transducer(nn.Module):
         feature_layers: int = 5,
         ridges: int = 2,
         universal: bool = True,
+        convolutions: tuple[int, ...] = (32, 64, 96),
         F: bool | None = None,
         G: bool | None = None,
         shared: bool = False,
@@ -108,10 +110,10 @@ class Transducer(nn.Module):
         if tau <= 0 or depth < (prior is None):
             raise TransduceError(f"tau={tau} and depth={depth}; expected a positive temperature and at least one layer, or a prior.")
         averages, follows = (prior is None and kind for kind in (kernel(kappa).transforms, kernel(kappa).follows))
-        if init not in ("xavier", "descent") or memory < 0 or (memory and not averages) or (init == "descent" and not follows):
+        if init not in ("xavier", "mirrored", "descent") or memory < 0 or (memory and not averages) or (init != "xavier" and not follows):
             raise TransduceError(
                 f"init={init!r} and memory={memory} with kappa={kappa!r}{'' if prior is None else ' and a prior'}; expected 'xavier', or "
-                "'descent' with exp_dot or rbf, and a number from 0, which is 0 with the representer kernel or a prior."
+                "'mirrored' or 'descent' with exp_dot or rbf, and a number from 0, which is 0 with kernels that solve or a prior."
             )
         if V is U:
             V = space_from_config(U.config())
@@ -140,6 +142,8 @@ class Transducer(nn.Module):
                 for parameter in part.parameters():
                     if parameter.ndim == 2:
                         nn.init.xavier_uniform_(parameter, gain)
+            if init == "mirrored" and isinstance(part, Attention):
+                part.query.load_state_dict(part.key.state_dict())
         if init == "descent":
             for part in self.layers.modules():
                 if isinstance(part, Feedforward):

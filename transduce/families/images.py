@@ -19,6 +19,7 @@ import struct
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +31,7 @@ from ..files import brief
 from ..types import ExampleSet, Task, TransduceError
 
 CLASSES = 10
+SIDE = 28
 UNSIGNED_BYTES = 8
 BESIDE = Path(__file__).parents[3] / "shared" / "data"
 PUBLISHED = {
@@ -153,31 +155,37 @@ def _fetched(name: str, file: str, looked: Sequence[Path]) -> Path:
 class PermutedImages:
     """Tasks of permuted images: an order of blocks and a permutation of the classes for each.
 
-    blocks: the sides of blocks, of which a task takes one; none for images and classes as they are. v has shape (n, pixels) with values in
+    data: images, or the name of a set whose training half is then read when it is needed. blocks: the sides of blocks, of which a task takes one; none for images and classes as they are. v has shape (n, pixels) with values in
     [0, 1], u (n, 10) is one-hot.
 
-    >>> task = PermutedImages(load_images("mnist", "train")).sample_task(100, 100, generator)
+    >>> task = PermutedImages("mnist").sample_task(100, 100, generator)
     """
 
-    data: LabelledImages
+    data: LabelledImages | str
     blocks: tuple[int, ...] = (1, 2, 4, 7)
 
     def __post_init__(self) -> None:
-        side = math.isqrt(self.data.images.shape[1])
+        side = SIDE if isinstance(self.data, str) else math.isqrt(self.data.images.shape[1])
         if any(block < 1 or side % block or block == side for block in self.blocks):
             raise TransduceError(f"blocks={self.blocks}; expected sides of blocks that divide {side}, and are smaller.")
 
     def sample_task(self, n: int, m: int, generator: torch.Generator) -> Task:
-        if n + m > len(self.data):
-            raise TransduceError(f"{n} examples and {m} queries were asked of {len(self.data)} images; expected no more than there are.")
-        chosen = torch.from_numpy(_distinct(len(self.data), n + m, generator))
-        images, labels = self.data.images[chosen], self.data.labels[chosen]
+        data = _training_half(self.data) if isinstance(self.data, str) else self.data
+        if n + m > len(data):
+            raise TransduceError(f"{n} examples and {m} queries were asked of {len(data)} images; expected no more than there are.")
+        chosen = torch.from_numpy(_distinct(len(data), n + m, generator))
+        images, labels = data.images[chosen], data.labels[chosen]
         if self.blocks:
             block = self.blocks[int(torch.randint(len(self.blocks), (), generator=generator))]
             images = images[:, block_order(math.isqrt(images.shape[1]), block, generator)]
             labels = torch.randperm(CLASSES, generator=generator)[labels]
         v, u = images.float() / 255, torch.nn.functional.one_hot(labels, CLASSES).float()
         return Task(ExampleSet(v[:n], u[:n]), ExampleSet(v[n:], u[n:]))
+
+
+@cache
+def _training_half(name: str) -> LabelledImages:
+    return load_images(name, "train")
 
 
 def block_order(side: int, block: int, generator: torch.Generator) -> Int[Tensor, " p"]:

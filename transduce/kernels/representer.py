@@ -10,11 +10,7 @@ it is, fixed width and ridge, c = 1 or nearly. They are kernel ridge regression.
 
     r_ij = u_i - u_hat_j^{-i}(v_i) = alpha_ij / [(K_j + lambda_j I)^-1]_ii
 
-comes with the factor. It mixes the candidates, for each coefficient of u on its own, with learned trust that grows with n:
-
-    w_j = softmax_j(a_j - b log <r_j^2> - b' log <|r_j|^2>),   b, b' ~ n^e,   one more candidate being 0, whose residual is u itself
-
-The examples carry the mixed r_i to the next layer, which thus regresses what this one leaves.
+comes with the factor. It mixes the candidates (see mixing.py). The examples carry the mixed r_i to the next layer, which thus regresses what this one leaves.
 """
 
 from __future__ import annotations
@@ -28,7 +24,8 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from ..types import TransduceError
-from .kappa import Kappa, Known
+from .kappa import Known
+from .mixing import Mixing
 from .systems import PACE, SMALLEST_RIDGE, Solve, apply_inverse, extended, identity_like, inverse_factor, without
 
 EXACT = 1024  # examples; with more, the universal kernels are spanned by LANDMARKS of them, and cost is linear in n
@@ -41,7 +38,6 @@ PLAIN = (
     (0.015, 1e-12, 1e-4),
 )
 FEW = 1 / 16  # of the examples may change for an update, n^2 each, to be cheaper than a new factor, n^3
-FLOOR = 1e-12  # of leave-one-out errors relative to u: below it there is nothing to choose
 
 
 @lru_cache(maxsize=8)
@@ -111,13 +107,11 @@ class Solved(NamedTuple):
     W: Float[Tensor, "b j r r"]
 
 
-class Representer(Kappa):
+class Representer(Mixing):
     """`heads` of `width` features, each with `ridges` candidates. hidden, feature_layers: of the network phi. universal: whether the
     kernels have their second part, and there is a plain head; without it there are the learned features alone."""
 
     options: ClassVar[tuple[str, ...]] = ("hidden", "feature_layers", "ridges", "universal")
-    transforms: ClassVar[bool] = False
-    leaves_out: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -155,9 +149,7 @@ class Representer(Kappa):
         constants |= {"of_head": nn.functional.one_hot(head).double(), "of_kind": nn.functional.one_hot(kind).double()}
         for name, value in constants.items():
             self.register_buffer(name, value, persistent=False)
-        self.preference = nn.Parameter(0.1 * torch.randn(heads * ridges + plain + 1, 1).repeat(1, d_u))
-        self.log_trust = nn.Parameter(torch.full((2,), -1.0))
-        self.growth = nn.Parameter(torch.tensor(0.5))
+        self.start_mixing(heads * ridges + plain, d_u)
 
     def standardised(self, spread: Float[Tensor, " d_v"], size: Float[Tensor, ""]) -> None:
         """Universal kernels start from, and the plain ones stay with, distances between functions as they are."""
@@ -184,9 +176,9 @@ class Representer(Kappa):
             root = self._root(centres) if self.universal else None
             solved = self._solve_by_features(phi, points, centres, root, target)
             points = centres
-        mix, residual = self._mixed(solved.residuals, target, count)
+        mix, residual = self.mixed(solved.residuals, target, count)
         linear, radial = self._summed(mix[:, :, None] * solved.coefficients, phi, root, exact)
-        deviation = (self._blame(mix, residual)[..., None] * solved.variances).sum(1).sqrt()
+        deviation = (self.blame(mix, residual)[..., None] * solved.variances).sum(1).sqrt()
         return Solution(
             linear, radial, points, phi, scale, solved.W, root, mix, residual.to(u.dtype), deviation, mask, exact, self._versions()
         )
@@ -217,7 +209,7 @@ class Representer(Kappa):
         K.diagonal(dim1=-2, dim2=-1).add_(self._ridge + ~there[:, None])
         target = _rows_of(u, examples).double() * there[..., None]
         alpha, diagonal, _ = Solve.apply(K, target)
-        mix, residual = self._mixed(alpha / diagonal[..., None], target, count.double())
+        mix, residual = self.mixed(alpha / diagonal[..., None], target, count.double())
         coefficients = self._combined(mix[:, :, None] * alpha, back=True)
         answers = rearrange(self._between(read, scale, queries, examples), "b s m k -> b m (s k)") @ coefficients.flatten(1, 2)
         streams = u.scatter_add(1, queries[..., None].expand_as(answers), answers.to(u))
@@ -238,7 +230,7 @@ class Representer(Kappa):
         else:
             psi = self._design(phi, points, sources.points, sources.root)
             variances = self._unspanned(phi, psi) + self._ridge * (1 + (psi @ sources.W.mT).square().sum(-1))
-        return (self._blame(sources.mix, sources.residual)[..., None] * variances.clamp(min=SMALLEST_RIDGE)).sum(1).sqrt()
+        return (self.blame(sources.mix, sources.residual)[..., None] * variances.clamp(min=SMALLEST_RIDGE)).sum(1).sqrt()
 
     def _solve(self, phi: Tensor, points: Tensor, u: Tensor, there: Tensor, known: Known | None) -> Solved:
         """The n x n systems; examples that are not there get a row and a column of the identity."""
@@ -303,22 +295,6 @@ class Representer(Kappa):
         """What whitens the universal kernels' values at the landmarks."""
         R = self._radial(centres, centres)
         return inverse_factor(R + SMALLEST_RIDGE * identity_like(R))
-
-    def _mixed(self, residuals: Tensor, u: Tensor, count: Tensor) -> tuple[Float[Tensor, "b j q"], Float[Tensor, "b n q"]]:
-        """The weights of the candidates for each coefficient, and the residuals that their mixture with answering zero leaves."""
-        errors = torch.cat([residuals.square().sum(-2), u.square().sum(-2)[:, None]], 1) / count[:, None, None]
-        unit = errors[:, -1:].sum(-1, keepdim=True).clamp(min=1e-200)
-        trust = (self.log_trust[:, None, None, None] + self.growth * (count[:, None, None] / 50).log()).double().exp()
-        logits = self.preference.double() - trust[0] * (errors / unit + FLOOR).log()
-        logits = logits - trust[1] * (errors.sum(-1, keepdim=True) / unit + FLOOR).log()
-        mix, nothing = logits.softmax(1).tensor_split([-1], 1)
-        return mix, (mix[:, :, None] * residuals).sum(1) + nothing * u
-
-    @staticmethod
-    def _blame(mix: Tensor, residual: Tensor) -> Float[Tensor, "b j"]:
-        """What each candidate counts for in the error that is left."""
-        share = (mix * (residual.double().square().sum(-2)[:, None] + 1e-200)).sum(-1)
-        return share / share.sum(1, keepdim=True)
 
     def _versions(self) -> list[int]:
         return [parameter._version for parameter in self.parameters()]
