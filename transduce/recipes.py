@@ -20,8 +20,8 @@ from .types import OperatorFamily, TransduceError
 @dataclass(frozen=True)
 class Recipe:
     """model: the config of the Transducer. family: what it learns. operators, examples: the size of the meta-dataset that is generated
-    once and drawn from; without operators, every task is drawn anew. moved: whether its pairs are moved by the symmetries of vector fields. lesson: what comes before the training, if
-    anything, in a folder of its own. training: the rest."""
+    once and drawn from; without operators, every task is drawn anew. moved: whether its pairs are moved by the
+    symmetries of vector fields. lesson: what comes before the training, if anything, in a folder of its own. training: the rest."""
 
     name: str
     model: dict[str, Any]
@@ -145,6 +145,33 @@ RECIPES = {
                 warmup=50,
                 loss="relative_mse",
                 left_out=True,
+                standardise=False,
+                validate_every=250,
+            ),
+        ),
+        Recipe(
+            name="images-softmax",
+            model={
+                **IMAGES_TO_CLASSES,
+                "kappa": "rbf",
+                "depth": 2,
+                "heads": 32,
+                "width": 32,
+                "hidden": 256,
+                "G": False,
+                "tau": 0.3,
+                "init": "mirrored",
+            },
+            family=IMAGES,
+            training=Training(
+                steps=7_500,
+                muon_lr=0.0,
+                kernel_rate=0.2,
+                tasks=4,
+                n=(100, 100),
+                queries=50,
+                warmup=50,
+                loss="relative_mse",
                 standardise=False,
                 validate_every=250,
             ),

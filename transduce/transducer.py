@@ -52,13 +52,28 @@ class Layer(nn.Module):
         self.F, self.G, self.kappa = F, G, kappa
 
 
+@torch.no_grad()
+def start_mirrored(layers: Sequence[Layer]) -> None:
+    """Kernels that begin as smoothers: query and key are alike, so that examples like the query count for more, and what is written undoes
+    how values were read, each layer giving its share of the answer. F begins near the identity."""
+    for layer in layers:
+        kappa = layer.kappa
+        assert isinstance(kappa, Attention)
+        kappa.query.load_state_dict(kappa.key.state_dict())
+        read = kappa.value.weight
+        kappa.out.weight.copy_(read.T * read.shape[1] / (len(layers) * read.square().sum()))
+        for part in (layer.F, layer.G):
+            if isinstance(part, Feedforward):
+                part.down.weight.mul_(0.1)
+
+
 class Transducer(nn.Module):
     """T: examples -> operator.
 
     V, U: the spaces of inputs and outputs. depth: L. heads, width: J heads of this many features. kappa: "exp_dot", "rbf", "l2",
     "representer" or "convolutional". hidden: of F and G, or of the representer's features. tied: one layer used L times.
     Of the paper's kernels: tau, their temperature, learned unless learn_tau is False; bias: in query and key; gain: of the initial
-    weights (Xavier); init: "mirrored" makes query and key alike, so that examples like the query count for more; "descent" adds
+    weights (Xavier); init: "mirrored" starts as a smoother (`start_mirrored`); "descent" adds
     a solver of least squares (kernels/descent.py); memory: features of both streams
     beside their coefficients, which start at zero and are not part of the answer. Of the representer: feature_layers, ridges, universal
     (see kernels/representer.py). Of the convolutional one: convolutions (see kernels/convolutional.py).
@@ -142,8 +157,8 @@ class Transducer(nn.Module):
                 for parameter in part.parameters():
                     if parameter.ndim == 2:
                         nn.init.xavier_uniform_(parameter, gain)
-            if init == "mirrored" and isinstance(part, Attention):
-                part.query.load_state_dict(part.key.state_dict())
+        if init == "mirrored":
+            start_mirrored(list(self.layers))
         if init == "descent":
             for part in self.layers.modules():
                 if isinstance(part, Feedforward):
@@ -330,12 +345,19 @@ class ConditionedOperator:
                 raise TransduceError("a model whose G transforms outputs has no bands; expected one with G=False: 'adr' or 'burgers'.")
             sources, channels = self._kept[-1], self.T.U.channels
             left = sources.residual[0]
-            residuals, answers, mean = (self._decode(c, at) for c in (left, self._u - left, self._queried(coefficients)[-1][0]))
+            residuals, answers, mean = (self._decode(c, at) for c in (left, self.left_out, self._queried(coefficients)[-1][0]))
             by_channel = zip(*(f.reshape(len(f), channels, -1).unbind(1) for f in (residuals, answers, mean)), strict=True)
             halves = [half_widths_of(r, a, sources.deviation[0], m, deviations, band).to(mean) for r, a, m in by_channel]
             lead = 1 + (channels > 1)
             half = torch.stack(halves, 1).reshape(*mean.shape[:lead], *[1] * (mean.ndim - lead))
             return self._like(mean, v, at), self._like(mean - half, v, at), self._like(mean + half, v, at)
+
+    @property
+    def left_out(self) -> Float[Tensor, "n d_u"]:
+        """The answer at each example of the regression without it, in coefficients; of models that say so at no cost (`T.leaves_out`)."""
+        if not self.T.leaves_out:
+            raise TransduceError("this model cannot leave out an example without regressing anew. Use uncertainty.many_regressions.")
+        return self._u - self._kept[-1].residual[0]
 
     def add(self, v: Any, u: Any) -> ConditionedOperator:
         """The operator regressed from these pairs too. Under the representer kernel a few pairs cost less than to regress anew.

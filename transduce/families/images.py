@@ -21,14 +21,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Int, UInt8
+from jaxtyping import Float, Int, UInt8
 from torch import Tensor
+from torch.nn.functional import interpolate, one_hot
 
 from ..files import brief
-from ..types import ExampleSet, Task, TransduceError
+from ..types import ExampleSet, Task, TransduceError, to_tensor
 
 CLASSES = 10
 SIDE = 28
@@ -115,6 +117,19 @@ class LabelledImages:
         return cls(torch.from_numpy(pixels.reshape(len(pixels), -1).copy()), torch.from_numpy(classes.astype(np.int64)), name)
 
 
+def resized(images: Any, side: int = SIDE) -> Float[np.ndarray, "n p"]:
+    """Square images of any size, as rows of pixels, at side x side pixels.
+
+    >>> resized(load_digits().data / 16)      # (1797, 64) -> (1797, 784)
+    """
+    pixels = to_tensor(images, "images")
+    old = math.isqrt(pixels.shape[-1])
+    if pixels.ndim != 2 or old**2 != pixels.shape[1]:
+        raise TransduceError(f"images have shape {tuple(pixels.shape)}; expected rows of square ones, like (n, 64).")
+    at = interpolate(pixels.reshape(-1, 1, old, old), size=side, mode="bilinear", align_corners=False, antialias=side < old)
+    return at.flatten(1).numpy()
+
+
 def load_images(name: str, split: str) -> LabelledImages:
     """ "mnist", "fashionmnist" or "kmnist", its "train" or "test" half."""
     if name not in PUBLISHED or split not in FILES:
@@ -155,8 +170,8 @@ def _fetched(name: str, file: str, looked: Sequence[Path]) -> Path:
 class PermutedImages:
     """Tasks of permuted images: an order of blocks and a permutation of the classes for each.
 
-    data: images, or the name of a set whose training half is then read when it is needed. blocks: the sides of blocks, of which a task takes one; none for images and classes as they are. v has shape (n, pixels) with values in
-    [0, 1], u (n, 10) is one-hot.
+    data: images, or the name of a set whose training half is then read when it is needed. blocks: the sides of blocks, of which a task
+    takes one; none for images and classes as they are. v has shape (n, pixels) with values in [0, 1], u (n, 10) is one-hot.
 
     >>> task = PermutedImages("mnist").sample_task(100, 100, generator)
     """
@@ -179,7 +194,7 @@ class PermutedImages:
             block = self.blocks[int(torch.randint(len(self.blocks), (), generator=generator))]
             images = images[:, block_order(math.isqrt(images.shape[1]), block, generator)]
             labels = torch.randperm(CLASSES, generator=generator)[labels]
-        v, u = images.float() / 255, torch.nn.functional.one_hot(labels, CLASSES).float()
+        v, u = images.float() / 255, one_hot(labels, CLASSES).float()
         return Task(ExampleSet(v[:n], u[:n]), ExampleSet(v[n:], u[n:]))
 
 

@@ -42,7 +42,7 @@ class SyntheticImages:
     def sample_task(self, n: int, m: int, generator: torch.Generator) -> Task:
         draw = Draw(generator)
         labels = torch.randint(CLASSES, (n + m,), generator=generator)
-        kind = characters if draw.uniform(0, 1) < self.characters else objects
+        kind = characters if draw.uniform(0.0, 1.0) < self.characters else objects
         v = shaded(warped(kind(labels, self.side, draw), draw), draw).flatten(1)
         u = one_hot(labels, CLASSES).float()
         return Task(ExampleSet(v[:n], u[:n]), ExampleSet(v[n:], u[n:]))
@@ -89,15 +89,15 @@ def characters(labels: Int[Tensor, " k"], side: int, draw: Draw) -> Float[Tensor
 
 def objects(labels: Int[Tensor, " k"], side: int, draw: Draw) -> Float[Tensor, "k 1 side side"]:
     """Each class has a field, large where the object is, and one of its shade; each image has a little of its own in both."""
-    count, cells, grain = len(labels), 2 + int(draw.uniform(0, 4)), 2 + int(draw.uniform(0, 8))
+    count, cells, grain = len(labels), 2 + int(draw.uniform(0.0, 4.0)), 2 + int(draw.uniform(0.0, 8.0))
     shape, shade = draw.field(CLASSES, 1, cells, side), draw.field(CLASSES, 1, grain, side)
-    if draw.uniform(0, 1) < 0.5:
+    if draw.uniform(0.0, 1.0) < 0.5:
         shape, shade = (shape + shape.flip(-1)) / 1.4, (shade + shade.flip(-1)) / 1.4
     line = torch.linspace(-1, 1, side)
     middle = 1.5 - 2.5 * (line[:, None] ** 2 + line**2)
-    shape = (shape + draw.uniform(0.5, 1.5) * middle)[labels] + draw.uniform(0, 0.5) * draw.field(count, 1, cells, side)
-    shade = draw.uniform(0, 1.5) * shade[labels] + draw.uniform(0, 0.8) * draw.field(count, 1, grain, side)
-    return torch.sigmoid(draw.uniform(3, 15) * shape) * torch.sigmoid(1 + shade + draw.uniform(0, 1) * draw.normal(count, 1, 1, 1))
+    shape = (shape + draw.uniform(0.5, 1.5) * middle)[labels] + draw.uniform(0.0, 0.5) * draw.field(count, 1, cells, side)
+    shade = draw.uniform(0.0, 1.5) * shade[labels] + draw.uniform(0.0, 0.8) * draw.field(count, 1, grain, side)
+    return torch.sigmoid(draw.uniform(3.0, 15.0) * shape) * torch.sigmoid(1 + shade + draw.uniform(0.0, 1.0) * draw.normal(count, 1, 1, 1))
 
 
 def warped(images: Float[Tensor, "k 1 p p"], draw: Draw) -> Float[Tensor, "k 1 p p"]:
@@ -105,7 +105,7 @@ def warped(images: Float[Tensor, "k 1 p p"], draw: Draw) -> Float[Tensor, "k 1 p
     count, side = len(images), images.shape[-1]
     affine = torch.eye(2, 3) + draw.uniform(0.02, 0.2) * draw.normal(count, 2, 3)
     grid = affine_grid(affine, [count, 1, side, side], align_corners=False)
-    bend = draw.uniform(0.0, 0.15) * draw.field(count, 2, 2 + int(draw.uniform(0, 4)), side)
+    bend = draw.uniform(0.0, 0.15) * draw.field(count, 2, 2 + int(draw.uniform(0.0, 4.0)), side)
     return grid_sample(images, grid + bend.movedim(1, -1), align_corners=False)
 
 

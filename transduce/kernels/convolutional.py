@@ -86,8 +86,8 @@ class Convolutional(Mixing):
         side = math.isqrt(d_v)
         if side**2 != d_v or side % 4 or len(convolutions) < 2 or min(*convolutions, width, ridges) < 1:
             raise TransduceError(
-                f"V of size {d_v}, convolutions={tuple(convolutions)}, width={width} and ridges={ridges}; expected square images whose side "
-                "is a multiple of 4, like 784, two convolutions or more, and positive sizes."
+                f"V of size {d_v}, convolutions={tuple(convolutions)}, width={width} and ridges={ridges}; expected square images whose "
+                "side is a multiple of 4, like 784, two convolutions or more, and positive sizes."
             )
         self.features = Network(side, tuple(convolutions), width)
         self.heads, self.ridges = len(convolutions) + 2, ridges

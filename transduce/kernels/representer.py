@@ -10,7 +10,8 @@ it is, fixed width and ridge, c = 1 or nearly. They are kernel ridge regression.
 
     r_ij = u_i - u_hat_j^{-i}(v_i) = alpha_ij / [(K_j + lambda_j I)^-1]_ii
 
-comes with the factor. It mixes the candidates (see mixing.py). The examples carry the mixed r_i to the next layer, which thus regresses what this one leaves.
+comes with the factor. It mixes the candidates (see mixing.py). The examples carry the mixed r_i to the next
+layer, which thus regresses what this one leaves.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """What an instant regressor is good for: to regress thousands of times."""
 
 from .bootstrap import bootstrap as bootstrap
+from .classes import class_probabilities as class_probabilities
 from .conformal import conformal as conformal
 from .datasets import DatasetPosterior as DatasetPosterior
 from .datasets import dataset_posterior as dataset_posterior

@@ -11,8 +11,6 @@ vectors=True; CANNOT_APPLY names those that do not.
 
 from __future__ import annotations
 
-import warnings
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,16 +21,13 @@ from sklearn.metrics import r2_score
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from . import weights
-from .spaces import SineModes, Space
-from .storage import check_writable
-from .transducer import Transducer
-from .types import ExampleSet, TransduceError
-
-CANNOT_APPLY = {"check_methods_subset_invariance": "models are of single precision, and answers to fewer rows may be rounded otherwise"}
+from ..spaces import SineModes, Space
+from ..transducer import Transducer
+from ..types import ExampleSet, TransduceError
+from .saving import Saved
 
 
-class TransducerRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
+class TransducerRegressor(Saved, MultiOutputMixin, RegressorMixin, BaseEstimator):
     """Functions to functions from a few examples, in one pass.
 
     model: bundled weights by name, a .safetensors file, or a `Transducer` between functions of one variable. vectors: whether rows are
@@ -81,26 +76,6 @@ class TransducerRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         how = "uniform_average" if self.vectors else "variance_weighted"
         return float(r2_score(y, self.predict(X), sample_weight=sample_weight, multioutput=how))
 
-    def save(self, path: str | Path, force: bool = False) -> None:
-        """Write the examples and the name of the model to a .safetensors file; no pickle."""
-        check_is_fitted(self)
-        check_writable(path, force, (".safetensors",))
-        if isinstance(self.model, Transducer):
-            raise TransduceError("the model is an object, which has no name to write. Save it with save_pretrained and give its file.")
-        card = {"estimator": type(self).__name__, "model": str(self.model), "vectors": bool(self.vectors), "sha256": self._checksum()}
-        weights.save(path, {"X": torch.from_numpy(self.X_), "y": torch.from_numpy(self.y_)}, card)
-
-    @classmethod
-    def load(cls, path: str | Path) -> TransducerRegressor:
-        """The estimator that `save` wrote, fitted. It warns if the model's weights have changed since."""
-        tensors, card = weights.load(Path(path))
-        if card.get("estimator") != cls.__name__ or not {"model", "vectors", "sha256"} <= card.keys() or tensors.keys() != {"X", "y"}:
-            raise TransduceError(f"{path} is no {cls.__name__} that was saved. Give a file that its `save` wrote.")
-        estimator = cls(model=card["model"], vectors=card["vectors"]).fit(tensors["X"].numpy(), tensors["y"].numpy())
-        if estimator._checksum() != card["sha256"]:
-            warnings.warn(f"the weights of {card['model']!r} are not those that {path} was saved with: answers may differ.", stacklevel=2)
-        return estimator
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.single_output = bool(self.vectors)
@@ -117,11 +92,6 @@ class TransducerRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
                 f"vectors=True with a model from {type(V).__name__} to {type(U).__name__}; expected SineModes, whose coefficients are "
                 "free. Use 'adr', or vectors=False."
             )
-
-    def _checksum(self) -> str:
-        """Of the model's weights."""
-        name = str(self.model)
-        return weights.checksums().get(f"{name}.safetensors") or weights.sha256(Path(name))
 
     def _checked(self, X: Any) -> NDArray[Any]:
         check_is_fitted(self)

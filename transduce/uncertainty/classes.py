@@ -1,0 +1,53 @@
+"""Probabilities of classes, from a regression of one-hot vectors.
+
+    p_k(v) = exp(beta u_hat_k(v)) / sum_l exp(beta u_hat_l(v))      over the classes that the examples show
+
+beta is the likeliest given the class of each example and the answer there of the regression without it, with a log-normal prior that
+matters where examples are few. So how sure an answer is comes from the task itself.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from ..transducer import ConditionedOperator
+from ..types import TransduceError, to_tensor
+from .many import all_but_one, many_regressions
+
+BETAS = torch.logspace(0, 2, 81, dtype=torch.float64)
+USUAL, SPREAD = 8.0, 0.5  # of beta: the median of the prior, and its deviation in logarithms
+
+
+@torch.no_grad()
+def class_probabilities(O: ConditionedOperator, v: Any) -> Float[Tensor, "m k"]:
+    """The probability of each class at each v; O was regressed from one-hot vectors.
+
+    >>> class_probabilities(T.regress(ExampleSet(images, one_hot)), queries).argmax(1)
+    """
+    u = to_tensor(O.examples.u, "examples.u").double()
+    seen = u.amax(0) > 0
+    if u.ndim != 2 or not bool(((u == 0) | (u == 1)).all()) or not bool((u.sum(1) == 1).all()):
+        raise TransduceError("probabilities are of classes; expected examples whose u are one-hot vectors, of shape (n, classes).")
+    answers = to_tensor(O(to_tensor(v, "v")), "answers").double().cpu()
+    p = torch.zeros_like(answers)
+    p[:, seen] = (likeliest(left_out(O).double().cpu()[:, seen], u.cpu()[:, seen]) * answers[:, seen]).softmax(1)
+    return p
+
+
+def left_out(O: ConditionedOperator) -> Float[Tensor, "n k"]:
+    """The answer at each example of the regression without it."""
+    if O.T.leaves_out:
+        return O.left_out
+    n = len(O.examples)
+    return torch.cat(list(many_regressions(O.T, O.examples, all_but_one(n))))[range(n), range(n)]
+
+
+def likeliest(answers: Float[Tensor, "n k"], u: Float[Tensor, "n k"]) -> float:
+    """beta."""
+    likelihood = ((BETAS[:, None, None] * answers).log_softmax(-1) * u).sum((1, 2))
+    prior = -0.5 * ((BETAS / USUAL).log() / SPREAD) ** 2
+    return float(BETAS[(likelihood + prior).argmax()])
