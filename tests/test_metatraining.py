@@ -297,7 +297,9 @@ def test_it_stops_at_an_error_that_was_asked_for(tmp_path):
     assert torch.load(tmp_path / "checkpoint.pt", weights_only=True)["step"] == 2
 
 
-@pytest.mark.parametrize("loss", [loss for loss in LOSSES if loss != "lesson"])  # which tests/test_descent.py holds
+@pytest.mark.parametrize(
+    "loss", [loss for loss in LOSSES if loss not in ("lesson", "cross_entropy")]
+)  # test_descent.py, test_meta_learners.py
 def test_every_loss_descends(loss):
     T = small_transducer(kappa="representer", depth=1, feature_layers=1).float()
     before = metatrain(T, Scalings(), replace(TRAINING, steps=1, loss=loss, lr=1e-9, muon_lr=1e-9), validation=Scalings())

@@ -13,6 +13,7 @@ import json
 import math
 import os
 import zipfile
+from copy import deepcopy
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from .baselines import MetaLearner
 from .files import replacing
 from .kernels import left_by_lines
 from .optimisers import make_optimisers
@@ -29,7 +31,8 @@ from .random_fields import generator_for, seed_for
 from .transducer import Transducer
 from .types import OperatorFamily, Task, TransduceError, to_tensor
 
-LOSSES = ("relative_l2", "relative_mse", "squared", "log_l2", "lesson")
+LOSSES = ("relative_l2", "relative_mse", "squared", "log_l2", "cross_entropy", "lesson")
+Learner = Transducer | MetaLearner
 
 
 @dataclass(frozen=True)
@@ -42,7 +45,8 @@ class Training:
     validated and kept; 0 for none. standardise: measure inputs in units of their spread over the family. loss: "relative_l2"; its
     square "relative_mse", which is what we report but in training lets the few hardest functions drown the others; "squared", the
     paper's sum of squared errors, to which large functions matter more; or "log_l2", the logarithm of a step's mean relative_l2, to
-    which every n matters alike however small its error has become; or "lesson", in which F alone learns, with init="descent", to write to
+    which every n matters alike however small its error has become; "cross_entropy", of rivals that answer with the probabilities of
+    classes; or "lesson", in which F alone learns, with init="descent", to write to
     memory what the kernels cannot regress without it. noise: the share of steps whose example outputs carry white noise, of 0.1 to 10 % of
     their root mean square. left_out: whether examples count as queries too, each left out: of kernels whose last layer says what then is
     left of it, and at no cost. kernel_rate: a factor of both rates for the weights of kernels, beside those of F and G.
@@ -92,7 +96,7 @@ class Training:
 class Episode(nn.Module):
     """The relative squared error of each query of a batch of tasks; and, if asked for, of each example when it is left out."""
 
-    def __init__(self, T: Transducer, left_out: bool = False):
+    def __init__(self, T: Learner, left_out: bool = False):
         super().__init__()
         self.T, self.left_out = T, left_out
 
@@ -107,6 +111,18 @@ class Episode(nn.Module):
         if not self.left_out:
             return error
         return torch.cat([error, kept[-1].residual.square().sum(-1) / target.square().sum(-1).clamp(min=1e-12)], 1)
+
+
+class Surprise(nn.Module):
+    """-log of the probability that each query's own class is given."""
+
+    def __init__(self, T: MetaLearner):
+        super().__init__()
+        self.T = T
+
+    def forward(self, v: Tensor, u: Tensor, v_query: Tensor, u_query: Tensor) -> Float[Tensor, "b m"]:
+        p = self.T.query(self.T.condition(v, u), v_query)[-1]
+        return -(p * u_query).sum(-1).clamp(min=1e-12).log()
 
 
 class Lesson(nn.Module):
@@ -158,7 +174,7 @@ def with_noise(u: Tensor, level: float, generator: torch.Generator) -> Tensor:
 
 
 def metatrain(
-    T: Transducer,
+    T: Learner,
     family: OperatorFamily,
     training: Training,
     *,
@@ -203,12 +219,17 @@ def metatrain(
 
 
 @torch.no_grad()
-def prepare(T: Transducer, family: OperatorFamily, training: Training) -> None:
+def prepare(T: Learner, family: OperatorFamily, training: Training) -> None:
     """See that the family's functions fit the model, and measure their spread if that was never done."""
     if training.left_out and not T.leaves_out:
         raise TransduceError(
             "left_out=True counts examples that are left out, which this model cannot do; expected one that ends in the representer "
             "kernel or a prior, with G=False. Leave it out."
+        )
+    if (training.loss == "cross_entropy") != isinstance(T, MetaLearner):
+        raise TransduceError(
+            f"loss={training.loss!r} with a {type(T).__name__}; expected 'cross_entropy' with rivals that answer with the probabilities of "
+            "classes, and with them alone. Use another loss."
         )
     if training.loss == "lesson" and (T.config["init"] != "descent" or not T.config["F"] or T.config["shared"]):
         raise TransduceError(
@@ -219,7 +240,7 @@ def prepare(T: Transducer, family: OperatorFamily, training: Training) -> None:
     x = tasks[0].examples.x
     for space, name in ((T.V, "v"), (T.U, "u")):
         space.check(to_tensor(getattr(tasks[0].examples, name), name), None if x is None else to_tensor(x, "x"), f"the family's {name}")
-    if training.standardise and bool((T.spread == 1).all()):
+    if training.standardise and isinstance(T, Transducer) and bool((T.spread == 1).all()):
         batch = stack(tasks)
         T.standardise(T.V.encode(batch["v"].to(T.spread), batch.get("x")))
 
@@ -232,24 +253,23 @@ def described(family: OperatorFamily) -> str:
 class Averaged:
     """The exponential average of the weights; the weights themselves when the decay is 0."""
 
-    def __init__(self, T: Transducer, decay: float):
+    def __init__(self, T: Learner, decay: float):
         self.decay = decay
-        self.model: Transducer | None = None
+        self.model: Learner | None = None
         if decay:
-            self.model = Transducer.from_config(T.config).to(T.spread)
-            self.model.load_state_dict(T.state_dict())
+            self.model = deepcopy(T)
             self.model.requires_grad_(False)
 
     @torch.no_grad()
-    def update(self, T: Transducer) -> None:
+    def update(self, T: Learner) -> None:
         if self.model is not None:
             torch._foreach_lerp_(list(self.model.parameters()), list(T.parameters()), 1 - self.decay)
 
-    def best(self, T: Transducer) -> Transducer:
+    def best(self, T: Learner) -> Learner:
         return T if self.model is None else self.model
 
     @torch.no_grad()
-    def copy_to(self, T: Transducer) -> None:
+    def copy_to(self, T: Learner) -> None:
         if self.model is not None:
             T.load_state_dict(self.model.state_dict())
 
@@ -257,7 +277,7 @@ class Averaged:
 class Run:
     """Everything that a step changes, and its checkpoint."""
 
-    def __init__(self, T: Transducer, training: Training, data: str, processes: int):
+    def __init__(self, T: Learner, training: Training, data: str, processes: int):
         self.T, self.training, self.data, self.processes = T, training, data, processes
         self.step = 0
         self.optimisers: list[Any] = make_optimisers(T, training.lr, training.muon_lr, training.kernel_rate)
@@ -270,8 +290,10 @@ class Run:
 
     def set_up(self, fabric: Any) -> Any:
         """The loss, ready for the processes of `fabric`."""
-        lesson = self.training.loss == "lesson"
-        model, *self.optimisers = fabric.setup(Lesson(self.T) if lesson else Episode(self.T, self.training.left_out), *self.optimisers)
+        T: Any = self.T
+        others = {"lesson": Lesson, "cross_entropy": Surprise}
+        descends_on = others[self.training.loss](T) if self.training.loss in others else Episode(T, self.training.left_out)
+        model, *self.optimisers = fabric.setup(descends_on, *self.optimisers)
         return model
 
     def advance(self, fabric: Any, model: Any, batch: dict[str, Tensor]) -> float:
@@ -298,7 +320,7 @@ class Run:
 
     def loss(self, fabric: Any, errors: Float[Tensor, "b m"], u: Tensor) -> Tensor:
         """The loss of a step from the relative squared errors of its answers for u, or from those of a lesson."""
-        if self.training.loss in ("relative_mse", "lesson"):
+        if self.training.loss in ("relative_mse", "cross_entropy", "lesson"):
             return errors.mean()
         if self.training.loss == "squared":
             return (errors * u.flatten(2).square().sum(-1)).mean()
@@ -384,7 +406,7 @@ def validation_tasks(family: OperatorFamily, training: Training) -> list[dict[st
 
 
 @torch.no_grad()
-def validate(T: Transducer, tasks: list[dict[str, Tensor]]) -> float:
+def validate(T: Learner, tasks: list[dict[str, Tensor]]) -> float:
     """The mean relative squared error over the validation tasks."""
     errors = (Episode(T)(**{key: value.to(T.spread) for key, value in task.items()}).mean().item() for task in tasks)
     return sum(errors) / len(tasks)

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from .families import AdvectionDiffusionReaction, Burgers2d, Mixture, Moved, PermutedImages, SyntheticImages
+from .families import AdvectionDiffusionReaction, Burgers2d, ComposedImages, Mixture, Moved, PermutedImages, SyntheticImages
 from .files import provenance
 from .generation import generate
 from .metatraining import Training, described, make_fabric, metatrain
@@ -38,7 +38,7 @@ class Recipe:
 
 
 IMAGES_TO_CLASSES = {"V": {"space": "Euclidean", "size": 784}, "U": {"space": "Euclidean", "size": 10}}
-IMAGES = Mixture((PermutedImages("mnist", (1, 2, 4, 7, 14)), SyntheticImages()), (0.5, 0.5))
+IMAGES = Mixture((PermutedImages("mnist", (1, 2, 4, 7, 14)), SyntheticImages(), ComposedImages("mnist")), (0.3, 0.3, 0.4))
 ALL_MODES = {name: {"space": "SineModes", "modes": 99} for name in "VU"}  # of 101 points
 RECIPES = {
     recipe.name: recipe
@@ -137,7 +137,7 @@ RECIPES = {
             model={**IMAGES_TO_CLASSES, "kappa": "convolutional", "depth": 1, "convolutions": (32, 64, 96), "width": 256, "ridges": 2},
             family=IMAGES,
             training=Training(
-                steps=1_500,
+                steps=2_500,
                 muon_lr=0.0,
                 tasks=4,
                 n=(10, 200),

@@ -158,7 +158,8 @@ class Transducer(nn.Module):
                     if parameter.ndim == 2:
                         nn.init.xavier_uniform_(parameter, gain)
         if init == "mirrored":
-            start_mirrored(list(self.layers))
+            layers: list[Any] = list(self.layers)
+            start_mirrored(layers)
         if init == "descent":
             for part in self.layers.modules():
                 if isinstance(part, Feedforward):

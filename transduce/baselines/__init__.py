@@ -1,4 +1,4 @@
-"""The rivals: every one is a Regressor, by name in `RIVALS`."""
+"""The rivals: every one is a Regressor, by name in `RIVALS`; of classes, in `CLASSIFIERS`."""
 
 from collections.abc import Callable
 
@@ -6,6 +6,7 @@ from ..types import Regressor, TransduceError
 from .classical import Identity as Identity
 from .classical import KernelRidge as KernelRidge
 from .classical import MeanOfExamples as MeanOfExamples
+from .classifiers import logistic_regression, neighbours_classifier, pixel_kernel_ridge, support_vectors
 from .deeponet import DeepOnet as DeepOnet
 from .deeponet import paper_deeponet
 from .family_wide import FamilyWide as FamilyWide
@@ -13,6 +14,9 @@ from .fitting import Fitting as Fitting
 from .fno import Fno as Fno
 from .fno import paper_fno, periodic_fno, stopped_fno
 from .local import LocalRidge as LocalRidge
+from .meta_learners import Gpicl as Gpicl
+from .meta_learners import Maml as Maml
+from .meta_learners import MetaLearner as MetaLearner
 from .scikit import Scikit as Scikit
 from .scikit import decision_tree, gaussian_process, linear_ridge, nearest_neighbours, paper_kernel_ridge
 
@@ -32,6 +36,12 @@ RIVALS: dict[str, Callable[[], Regressor]] = {
     "fno-periodic": periodic_fno,
     "deeponet-paper": paper_deeponet,
     "deeponet": DeepOnet,
+}
+CLASSIFIERS: dict[str, Callable[[], Regressor]] = {
+    "nearest-neighbours": neighbours_classifier,
+    "logistic-regression": logistic_regression,
+    "support-vectors": support_vectors,
+    "kernel-ridge": pixel_kernel_ridge,
 }
 
 

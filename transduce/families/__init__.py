@@ -2,6 +2,7 @@
 
 from .adr import AdvectionDiffusionReaction as AdvectionDiffusionReaction
 from .burgers import Burgers2d as Burgers2d
+from .composed_images import ComposedImages as ComposedImages
 from .images import LabelledImages as LabelledImages
 from .images import PermutedImages as PermutedImages
 from .images import load_images as load_images

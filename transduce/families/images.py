@@ -185,7 +185,7 @@ class PermutedImages:
             raise TransduceError(f"blocks={self.blocks}; expected sides of blocks that divide {side}, and are smaller.")
 
     def sample_task(self, n: int, m: int, generator: torch.Generator) -> Task:
-        data = _training_half(self.data) if isinstance(self.data, str) else self.data
+        data = training_half(self.data) if isinstance(self.data, str) else self.data
         if n + m > len(data):
             raise TransduceError(f"{n} examples and {m} queries were asked of {len(data)} images; expected no more than there are.")
         chosen = torch.from_numpy(_distinct(len(data), n + m, generator))
@@ -199,7 +199,8 @@ class PermutedImages:
 
 
 @cache
-def _training_half(name: str) -> LabelledImages:
+def training_half(name: str) -> LabelledImages:
+    """Read once."""
     return load_images(name, "train")
 
 

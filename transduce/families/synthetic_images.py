@@ -100,12 +100,12 @@ def objects(labels: Int[Tensor, " k"], side: int, draw: Draw) -> Float[Tensor, "
     return torch.sigmoid(draw.uniform(3.0, 15.0) * shape) * torch.sigmoid(1 + shade + draw.uniform(0.0, 1.0) * draw.normal(count, 1, 1, 1))
 
 
-def warped(images: Float[Tensor, "k 1 p p"], draw: Draw) -> Float[Tensor, "k 1 p p"]:
+def warped(images: Float[Tensor, "k 1 p p"], draw: Draw, strength: float = 1.0) -> Float[Tensor, "k 1 p p"]:
     """Each image through a map of its own that is nearly the identity."""
     count, side = len(images), images.shape[-1]
-    affine = torch.eye(2, 3) + draw.uniform(0.02, 0.2) * draw.normal(count, 2, 3)
+    affine = torch.eye(2, 3) + strength * draw.uniform(0.02, 0.2) * draw.normal(count, 2, 3)
     grid = affine_grid(affine, [count, 1, side, side], align_corners=False)
-    bend = draw.uniform(0.0, 0.15) * draw.field(count, 2, 2 + int(draw.uniform(0.0, 4.0)), side)
+    bend = strength * draw.uniform(0.0, 0.15) * draw.field(count, 2, 2 + int(draw.uniform(0.0, 4.0)), side)
     return grid_sample(images, grid + bend.movedim(1, -1), align_corners=False)
 
 

@@ -40,10 +40,13 @@ class Network(nn.Module):
         super().__init__()
         self.side = side
         wide = (1, *channels)
-        self.convolutions = nn.ModuleList(
+        convolutions = [
             nn.Conv2d(a, b, 3 if i else 5, stride=1 if i else 2, padding=1 if i else 2)
             for i, (a, b) in enumerate(zip(wide, channels, strict=False))
-        )
+        ]
+        for convolution in convolutions:
+            convolution.weight.data = convolution.weight.data.contiguous(memory_format=torch.channels_last)  # two thirds of the time
+        self.convolutions = nn.ModuleList(convolutions)
         self.out = nn.Linear(channels[-1] * (side // 4) ** 2, out)
 
     def forward(self, v: Float[Tensor, "b n d"]) -> list[Float[Tensor, "b n _"]]:
