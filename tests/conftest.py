@@ -17,8 +17,9 @@ def small_transducer(**options):
     """A Transducer that is quick to run and far from its start, so that every part acts."""
     torch.manual_seed(0)
     settings = {"depth": 3, "heads": 2, "width": 8, "hidden": 16} | options
-    T = Transducer(SineModes(12), SineModes(12), **settings)
-    T.spread.data.copy_(torch.linspace(1.5, 0.5, 12))
+    modes = 16 if settings.get("kappa") == "convolutional" else 12  # which takes them for an image of 4 x 4
+    T = Transducer(SineModes(modes), SineModes(modes), **settings)
+    T.spread.data.copy_(torch.linspace(1.5, 0.5, modes))
     return T.double().eval()
 
 

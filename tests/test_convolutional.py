@@ -85,6 +85,12 @@ def test_gradients_reach_every_part(T, task):
     assert all(p.grad is not None and bool(p.grad.abs().sum() > 0) for p in T.parameters() if p.requires_grad)
 
 
+def test_faint_images_are_told_apart(T, task):
+    v, u, q = task.examples.v, task.examples.u, task.queries.v
+    faint = T.regress(ExampleSet(0.5 + 1e-3 * v, u))(0.5 + 1e-3 * q)
+    assert (faint.argmax(1) == task.queries.u.argmax(1)).float().mean() > 0.3
+
+
 @pytest.mark.parametrize("options", [{"d_v": 100 * 7}, {"d_v": 81}, {"convolutions": (8,)}, {"width": 0}, {"ridges": 0}])
 def test_what_it_cannot_be_made_of(options):
     with pytest.raises(TransduceError, match="multiple of 4"):

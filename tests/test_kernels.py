@@ -14,8 +14,8 @@ averaging_kernel = pytest.mark.parametrize("name", [name for name in KERNELS if 
 
 def make(name, n=7, m=4, b=2):
     torch.manual_seed(0)
-    kappa = kernel(name)(5, 6, heads=3, width=4).double()
-    return kappa, torch.randn(b, n, 5).double(), torch.randn(b, n, 6).double(), torch.randn(b, m, 5).double()
+    kappa = kernel(name)(16, 6, heads=3, width=4).double()
+    return kappa, torch.randn(b, n, 16).double(), torch.randn(b, n, 6).double(), torch.randn(b, m, 16).double()
 
 
 @every_kernel

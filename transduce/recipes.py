@@ -164,7 +164,7 @@ RECIPES = {
             },
             family=IMAGES,
             training=Training(
-                steps=7_500,
+                steps=9_000,
                 muon_lr=0.0,
                 kernel_rate=0.2,
                 tasks=4,

@@ -170,7 +170,8 @@ class Transducer(nn.Module):
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Transducer:
         """The untrained model that `config` describes."""
-        return cls(space_from_config(config["V"]), space_from_config(config["U"]), **{k: v for k, v in config.items() if k not in "VU"})
+        options = {k: tuple(v) if isinstance(v, list) else v for k, v in config.items() if k not in "VU"}  # JSON knows no tuples
+        return cls(space_from_config(config["V"]), space_from_config(config["U"]), **options)
 
     @classmethod
     def from_pretrained(cls, name: str) -> Transducer:

@@ -4,8 +4,8 @@
     GPICL   p(v) = transformer([(v_1, u_1), ..., (v_n, u_n)], (v, 0))
 
 MAML (Finn et al., 2017) learns where to start, and here also how far each layer steps (Li et al., 2017), so that K steps of descent on the
-examples do; gradients are taken through the steps. Its network is the one that `images` compares images by, with a last layer that starts
-at zero, as renamed classes leave nothing to start from. The transformer (Kirsch et al., 2022) reads examples and a query as tokens, and
+examples do; gradients are taken through the steps. Its network is convolutional, with a last layer that starts at zero, as renamed
+classes leave nothing to start from. The transformer (Kirsch et al., 2022) reads examples and a query as tokens, and
 is given no rule to learn by at all. Both are told which class is right, and learn by cross-entropy.
 """
 
@@ -18,9 +18,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.func import functional_call
-from torch.nn.functional import cross_entropy, gelu
+from torch.nn.functional import cross_entropy, gelu, unfold
 
-from ..kernels.convolutional import Network
 from ..spaces import Euclidean
 from ..types import ExampleSet, like, to_tensor
 
@@ -67,20 +66,39 @@ class MetaLearned:
             return like(self.learner.query(self.kept, to_tensor(v, "v").float()[None])[0][0], v)
 
 
+class Strided(nn.Module):
+    """Images to vectors by convolutions, the first two of stride 2, as products with patches: gradients of gradients of these are fast."""
+
+    def __init__(self, side: int, channels: tuple[int, ...], out: int):
+        super().__init__()
+        self.side, wide = side, (1, *channels)
+        self.layers = nn.ModuleList(nn.Linear(a * (9 if i else 25), b) for i, (a, b) in enumerate(zip(wide, channels, strict=False)))
+        self.norms = nn.ModuleList(nn.LayerNorm(c) for c in channels)
+        self.out = nn.Linear(channels[-1] * (side // 4) ** 2, out)
+
+    def forward(self, v: Float[Tensor, "n d"]) -> Float[Tensor, "n e"]:
+        h = v.reshape(-1, 1, self.side, self.side)
+        for i, (layer, norm) in enumerate(zip(self.layers, self.norms, strict=True)):
+            patches = unfold(h, 3 if i else 5, padding=1 if i else 2, stride=2 if i < 2 else 1)
+            side = math.isqrt(patches.shape[-1])
+            h = gelu(norm(layer(patches.mT))).mT.unflatten(2, (side, side))
+        return gelu(self.out(h.flatten(1)))
+
+
 class Maml(MetaLearner):
-    """convolutions, out: of the network, as in `images`. steps: K. rate: eta at first."""
+    """convolutions, out: the channels of the network's layers, and what the last layer sees. steps: K. rate: eta at first."""
 
     def __init__(
         self,
         size: int = 784,
         classes: int = 10,
-        convolutions: tuple[int, ...] = (32, 64, 96),
-        out: int = 256,
+        convolutions: tuple[int, ...] = (16, 32, 32),
+        out: int = 128,
         steps: int = 5,
         rate: float = 0.1,
     ):
         super().__init__(size, classes, convolutions=convolutions, out=out, steps=steps, rate=rate)
-        self.features, self.steps = Network(math.isqrt(size), convolutions, out), steps
+        self.features, self.steps = Strided(math.isqrt(size), convolutions, out), steps
         self._last = {"weight": (classes, out), "bias": (classes,)}
         names = [*(name for name, _ in self.features.named_parameters()), *self._last]
         self.log_rates = nn.ParameterDict({name.replace(".", "_"): torch.full((steps,), math.log(rate)) for name in names})
@@ -103,8 +121,7 @@ class Maml(MetaLearner):
 
     def _logits(self, theta: dict[str, Tensor], v: Float[Tensor, "n d"]) -> Float[Tensor, "n k"]:
         of_features = {name: value for name, value in theta.items() if name not in self._last}
-        found = gelu(functional_call(self.features, of_features, (v[None],))[-1][0])
-        return found @ theta["weight"].T + theta["bias"]
+        return functional_call(self.features, of_features, (v,)) @ theta["weight"].T + theta["bias"]
 
     def _rate(self, name: str, step: int) -> Tensor:
         return self.log_rates[name.replace(".", "_")][step].exp()

@@ -30,6 +30,7 @@ from .systems import SMALLEST_RIDGE, Solve
 MOST = 4096  # examples: their systems are solved exactly
 PACE = 3.0  # logarithms are learned in units of this
 TRUST = (0.0, 2.5)  # that candidates are mixed with at first: layers differ, and the examples can tell which is of use
+SMALLEST_SCALE = 1e-6  # of distances, where all examples are alike or there is one
 BACKGROUND = 0.1  # of an image's root mean square, added to that at each point
 
 
@@ -143,7 +144,7 @@ class Convolutional(Mixing):
     ) -> Solution:
         """The systems of the examples that are there; others get a row and a column of the identity, and count for nothing."""
         count, pairs = there.sum(1), there[:, None, :, None] & there[:, None, None, :]
-        scale = ((distances * pairs).sum((2, 3), keepdim=True) / count[:, None, None, None] ** 2).clamp(min=1e-12).detach()
+        scale = ((distances * pairs).sum((2, 3), keepdim=True) / count[:, None, None, None] ** 2).clamp(min=SMALLEST_SCALE).detach()
         K = self._kernels(distances, scale) * pairs
         K.diagonal(dim1=-2, dim2=-1).add_(self._ridge + ~there[:, None])
         target = u.double() * there[..., None]
@@ -163,8 +164,9 @@ class Convolutional(Mixing):
 
     @staticmethod
     def _distances(a: list[Float[Tensor, "b m _"]], b: list[Float[Tensor, "b n _"]]) -> Float[Tensor, "b h m n"]:
-        """Squared, in each layer."""
-        squared = (x.square().sum(-1)[..., :, None] + y.square().sum(-1)[..., None, :] - 2 * x @ y.mT for x, y in zip(a, b, strict=True))
+        """Squared, in each layer; from the middle of b, so that little is lost to rounding where all are alike."""
+        centred = ((x - y.mean(1, keepdim=True), y - y.mean(1, keepdim=True)) for x, y in zip(a, b, strict=True))
+        squared = (x.square().sum(-1)[..., :, None] + y.square().sum(-1)[..., None, :] - 2 * x @ y.mT for x, y in centred)
         return torch.stack([d.clamp(min=0) for d in squared], 1)
 
     @property

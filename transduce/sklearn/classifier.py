@@ -4,14 +4,17 @@
     predict_proba(X)    softmax(beta T(D)(v)) for each row v, beta being what the examples, left out one by one, make likeliest
 
 Rows are images, by their pixels from 0 to 1. With vectors=True they are any vectors instead: columns, each brought from its range over the
-examples to [0, 1], are the first pixels of an image. scikit-learn's checks are of such tables and hold with vectors=True.
+examples to [0, 1], are squares of an image. scikit-learn's checks are of such tables and hold with vectors=True; CANNOT_APPLY names those
+that do not.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
@@ -20,10 +23,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ..spaces import Euclidean
 from ..transducer import Transducer
 from ..types import ExampleSet, TransduceError
-from ..uncertainty import class_probabilities
+from ..uncertainty.classes import class_probabilities, sharpness
 from .saving import Saved
 
 JSON = (str, int, float, bool)
+ROUNDING = 1e-6  # by which pixels may lie outside [0, 1]
 
 
 class TransducerClassifier(Saved, ClassifierMixin, BaseEstimator):
@@ -42,34 +46,51 @@ class TransducerClassifier(Saved, ClassifierMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any) -> TransducerClassifier:
         """Condition the model on the examples."""
-        X, y = validate_data(self, X, y, dtype=np.float64)
-        check_classification_targets(y)
+        X, y = self._finite(X, y)
         T = self.model if isinstance(self.model, Transducer) else Transducer.from_pretrained(str(self.model))
-        if not isinstance(T.V, Euclidean) or not isinstance(T.U, Euclidean):
+        _check_spaces(T)
+        classes, labels = _numbered(y)
+        if not 2 <= len(classes) <= T.U.size:
             raise TransduceError(
-                f"the model maps {type(T.V).__name__} to {type(T.U).__name__}; expected one from images to classes. Use 'images'."
+                f"y has {len(classes)} class{'es' * (len(classes) > 1)}; this classifier expects 2 to {T.U.size}. "
+                + ("Give examples of another class." if len(classes) < 2 else "Merge some, or tell them apart in several steps.")
             )
-        self.classes_, labels = np.unique(y, return_inverse=True)
-        if not 2 <= len(self.classes_) <= T.U.size:
-            raise TransduceError(
-                f"y has {len(self.classes_)} class{'es' * (len(self.classes_) > 1)}; this classifier expects 2 to {T.U.size}. "
-                + ("Give examples of another class." if len(self.classes_) < 2 else "Merge some, or tell them apart in several steps.")
-            )
-        self.model_, self.X_, self.y_ = T, X, labels
-        self._low, self._range = self._units(X)
-        self.operator_ = T.regress(ExampleSet(self._images(X), np.eye(T.U.size)[labels]))
+        units = self._units(X)
+        images = self._images(X, T.V.size, *units)
+        with torch.no_grad():  # also of a model in training
+            self.operator_ = T.regress(ExampleSet(images, np.eye(T.U.size)[labels]))
+        self.beta_ = sharpness(self.operator_)
+        self.classes_, self.model_, self.X_, self.y_, self._scaling = classes, T, X, labels, units
         return self
 
     def predict_proba(self, X: Any) -> NDArray[Any]:
         """The probability of each of `classes_`."""
-        check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
-        return class_probabilities(self.operator_, self._images(X)).numpy()[:, : len(self.classes_)]
+        check_is_fitted(self, "operator_")
+        images = self._images(self._finite(X)[0], self.model_.V.size, *self._scaling)
+        return class_probabilities(self.operator_, images, self.beta_).numpy()[:, : len(self.classes_)]
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The likeliest class."""
         p = self.predict_proba(X)
         return self.classes_[p.argmax(1)]
+
+    def _finite(self, X: Any, *y: Any) -> tuple[Any, ...]:
+        """X, and y in `fit`, as scikit-learn reads them, or an error that says what is wrong with them."""
+        try:
+            found = validate_data(self, X, *y, dtype=np.float64, reset=bool(y), ensure_all_finite=False)
+        except ValueError as error:
+            raise TransduceError(
+                f"{error} Give X as (n, pixels), each row an image, like X.reshape(len(X), -1)" + ", and y as n labels" * bool(y) + "."
+            ) from None
+        X = found[0] if y else found
+        wrong = np.argwhere(~np.isfinite(X))
+        if len(wrong):
+            row, column = wrong[0].tolist()
+            raise TransduceError(
+                f"X has NaN or infinite values, {len(wrong)} of {X.size}, the first in row {row}, column {column}; expected finite "
+                "numbers. Drop those rows or fill the gaps."
+            )
+        return found if y else (X,)
 
     def _units(self, X: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
         """The least value and the range of what becomes [0, 1]: of each column of vectors, of all pixels of images alike."""
@@ -79,27 +100,56 @@ class TransducerClassifier(Saved, ClassifierMixin, BaseEstimator):
         low, high = X.min(axis), X.max(axis)
         return np.asarray(low), np.where(high > low, high - low, 1.0)
 
-    def _images(self, X: NDArray[Any]) -> NDArray[Any]:
-        pixels = self.model_.V.size
-        if X.shape[1] > pixels or (X.shape[1] < pixels and not self.vectors):
-            side = int(pixels**0.5)
+    def _images(self, X: NDArray[Any], pixels: int, low: NDArray[Any], unit: NDArray[Any]) -> NDArray[Any]:
+        """What the model reads: rows of pixels."""
+        columns, side = X.shape[1], math.isqrt(pixels)
+        if self.vectors and columns > pixels:
+            raise TransduceError(f"X has {columns} columns; this model expects vectors of at most {pixels}. Reduce them first.")
+        if not self.vectors and columns != pixels:
             raise TransduceError(
-                f"X has {X.shape[1]} columns; this model expects images of {side} x {side} = {pixels} pixels. Resize them (see "
+                f"X has {columns} columns; this model expects images of {side} x {side} = {pixels} pixels. Resize them (see "
                 "transduce.families.resized), or, if rows are vectors of at most that length rather than images, give vectors=True."
             )
-        if not self.vectors and not self.scale and (X.min() < 0 or X.max() > 1):
+        if not self.vectors and not self.scale and (X.min() < -ROUNDING or X.max() > 1 + ROUNDING):
             raise TransduceError(
                 f"X has values from {X.min():g} to {X.max():g}; expected pixels from 0 to 1. Divide them by the greatest, like 255, or "
                 "give scale=True, which brings the range of the examples to [0, 1]."
             )
-        scaled = np.clip((X - self._low) / self._range, -1, 2) if self.scale or self.vectors else X
-        return np.pad(scaled, ((0, 0), (0, pixels - X.shape[1]))).astype(np.float32)
+        scaled = np.clip((X - low) / unit, -1, 2).astype(np.float32)
+        return scaled[:, squares(columns, side)] if self.vectors else scaled
 
     def _more(self) -> dict[str, Any]:
         classes = self.classes_.tolist()
         if not all(isinstance(label, JSON) for label in classes):
-            raise TransduceError(f"classes of type {type(classes[0]).__name__} cannot be written; expected strings or numbers.")
+            raise TransduceError(
+                f"classes of type {type(classes[0]).__name__} cannot be written; expected strings or numbers. Fit to y.astype(str)."
+            )
         return {"classes": classes, "dtype": self.classes_.dtype.str if self.classes_.dtype != object else "object"}
 
     def _outputs(self, y: Any, card: dict[str, Any]) -> Any:
         return np.array(card["classes"], dtype=np.dtype(card["dtype"]))[y]
+
+
+def squares(columns: int, side: int) -> NDArray[Any]:
+    """Which column each pixel shows: all of them, in turn, in squares as large as there is room for."""
+    across = math.ceil(math.sqrt(columns))
+    place = np.arange(side) * across // side
+    return (place[:, None] * across + place).ravel() % columns
+
+
+def _check_spaces(T: Transducer) -> None:
+    if not isinstance(T.V, Euclidean) or not isinstance(T.U, Euclidean) or math.isqrt(T.V.size) ** 2 != T.V.size:
+        raise TransduceError(
+            f"the model maps {type(T.V).__name__} of size {T.V.size} to {type(T.U).__name__} of size {T.U.size}; expected one from square "
+            "images to classes, both Euclidean. Use 'images'."
+        )
+
+
+def _numbered(y: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The classes in order, and the number of each label's."""
+    try:
+        check_classification_targets(y)
+        classes, labels = np.unique(y, return_inverse=True)
+    except (TypeError, ValueError) as error:  # labels of several kinds have no order
+        raise TransduceError(f"y is not of classes: {error} Expected labels of one kind; give y.astype(str) or y.astype(int).") from None
+    return classes, labels

@@ -94,7 +94,7 @@ class TransducerRegressor(Saved, MultiOutputMixin, RegressorMixin, BaseEstimator
             )
 
     def _checked(self, X: Any) -> NDArray[Any]:
-        check_is_fitted(self)
+        check_is_fitted(self, "operator_")
         X = validate_data(self, X, dtype=np.float64, reset=False)
         return self._functions(X, 0) if self.vectors else X
 

@@ -24,7 +24,7 @@ class Saved:
 
     def save(self, path: str | Path, force: bool = False) -> None:
         """Write the examples and the name of the model to a .safetensors file; no pickle."""
-        check_is_fitted(self)
+        check_is_fitted(self, "operator_")
         check_writable(path, force, (".safetensors",))
         parameters = self.get_params()  # type: ignore[attr-defined]
         if isinstance(parameters["model"], Transducer):

@@ -23,19 +23,35 @@ USUAL, SPREAD = 8.0, 0.5  # of beta: the median of the prior, and its deviation 
 
 
 @torch.no_grad()
-def class_probabilities(O: ConditionedOperator, v: Any) -> Float[Tensor, "m k"]:
-    """The probability of each class at each v; O was regressed from one-hot vectors.
+def class_probabilities(O: ConditionedOperator, v: Any, beta: float | None = None) -> Float[Tensor, "m k"]:
+    """The probability of each class at each v; O was regressed from one-hot vectors. beta: default, `sharpness` of O.
 
     >>> class_probabilities(T.regress(ExampleSet(images, one_hot)), queries).argmax(1)
     """
-    u = to_tensor(O.examples.u, "examples.u").double()
-    seen = u.amax(0) > 0
-    if u.ndim != 2 or not bool(((u == 0) | (u == 1)).all()) or not bool((u.sum(1) == 1).all()):
-        raise TransduceError("probabilities are of classes; expected examples whose u are one-hot vectors, of shape (n, classes).")
+    seen = one_hot_of(O).amax(0) > 0
     answers = to_tensor(O(to_tensor(v, "v")), "answers").double().cpu()
     p = torch.zeros_like(answers)
-    p[:, seen] = (likeliest(left_out(O).double().cpu()[:, seen], u.cpu()[:, seen]) * answers[:, seen]).softmax(1)
+    p[:, seen] = ((sharpness(O) if beta is None else beta) * answers[:, seen]).softmax(1)
     return p
+
+
+@torch.no_grad()
+def sharpness(O: ConditionedOperator) -> float:
+    """beta, of an operator that was regressed from one-hot vectors."""
+    u = one_hot_of(O)
+    seen = u.amax(0) > 0
+    return likeliest(left_out(O).double().cpu()[:, seen], u[:, seen]) if len(u) > 1 else USUAL
+
+
+def one_hot_of(O: ConditionedOperator) -> Float[Tensor, "n k"]:
+    """The examples' u, or an error if they are not classes."""
+    u = to_tensor(O.examples.u, "examples.u").detach().double().cpu()
+    if u.ndim != 2 or not bool(((u == 0) | (u == 1)).all()) or not bool((u.sum(1) == 1).all()):
+        raise TransduceError(
+            f"examples.u, of shape {tuple(u.shape)}, are not one-hot vectors; probabilities are of classes. Expected (n, classes), with a "
+            "1 for the class of each example and 0 else: see torch.nn.functional.one_hot."
+        )
+    return u
 
 
 def left_out(O: ConditionedOperator) -> Float[Tensor, "n k"]:
