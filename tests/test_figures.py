@@ -75,6 +75,35 @@ FIGURES = {
         ),
         ["ours (representer)", "n = 10", "n = 50", "training operators", "500"],
     ),
+    "accuracy_against_n": (
+        lambda path: figures.accuracy_against_n(
+            [
+                {"regressor": r, "set": s, "n": n, "mean": 90 - 100 / n, "low": 70, "high": 95}
+                for r in ("images", "maml")
+                for s in "AB"
+                for n in SIZES
+            ],
+            path,
+            (10, 200),
+        ),
+        ["ours (convolutional)", "MAML", "A", "B", "examples n", "accuracy, %", "1000"],
+    ),
+    "reliability": (
+        lambda path: figures.reliability(
+            [{"regressor": "images", "set": s, "error": 1.0, "bins": [[0.2, 0.3, 0.5], [0.9, 0.8, 0.5]]} for s in "AB"], path
+        ),
+        ["ours (convolutional)", "A", "B", "sure, %", "right, %"],
+    ),
+    "attended": (
+        lambda path: figures.attended(
+            [
+                {"set": s, "image": "00ff00ff", "class": 3, "answer": a, "examples": [{"image": "ff00ff00", "class": 3, "weight": 0.5}] * 2}
+                for s, a in (("A", 3), ("B", 4))
+            ],
+            path,
+        ),
+        ["A", "B", "answer 3", "answer 4, not 3", "3: 0.50"],
+    ),
     "accuracy_against_time": (
         lambda path: figures.accuracy_against_time([{"regressor": n, "seconds": len(n), "mean": 1 / len(n)} for n in LOOKS], path),
         [*(look.label for look in LOOKS.values()), "time of a regression, seconds", "relative MSE"],

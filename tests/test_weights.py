@@ -11,23 +11,25 @@ import pytest
 import torch
 
 from transduce import ExampleSet, TransduceError, Transducer, weights
-from transduce.families import AdvectionDiffusionReaction, Burgers2d
+from transduce.families import AdvectionDiffusionReaction, Burgers2d, SyntheticImages
 from transduce.metrics import relative_mse
 from transduce.random_fields import generator_for
 
 FROZEN = Path(__file__).parent / "frozen"
 BUNDLED = weights.names()
+MISLED = {"burgers-softmax": 0.3, "images": 0.3, "images-softmax": 0.4}  # at most this part of the error with a wrong context
 
 
 def family_of(name):
-    return {"burgers": Burgers2d(amplitude=0.3), "burgers-softmax": Burgers2d(amplitude=0.1)}.get(name, AdvectionDiffusionReaction())
+    known = {"burgers": Burgers2d(amplitude=0.3), "burgers-softmax": Burgers2d(amplitude=0.1)}
+    return SyntheticImages() if name.startswith("images") else known.get(name, AdvectionDiffusionReaction())
 
 
 def predictions(name):
-    """On one task, every tenth point along each axis, in double precision."""
+    """On one task, every tenth point along each axis, in double precision; of classes, all."""
     T, given = Transducer.from_pretrained(name).double(), family_of(name).sample_task(30, 3, generator_for("validation", 99))
     u = T.regress(ExampleSet(given.examples.v.double(), given.examples.u.double()))(given.queries.v.double())
-    return u[:, ::10] if u.ndim == 2 else u[..., ::10, ::10]
+    return u if u.shape[1] == 10 else u[:, ::10] if u.ndim == 2 else u[..., ::10, ::10]
 
 
 @pytest.mark.parametrize("name", BUNDLED)
@@ -51,7 +53,7 @@ def test_a_wrong_context_is_worse(name):
     T = Transducer.from_pretrained(name)
     right, wrong = (family_of(name).sample_task(50, 20, generator_for("validation", 98, i)) for i in (0, 1))
     error, misled = (relative_mse(T.regress(given.examples)(right.queries.v), right.queries.u) for given in (right, wrong))
-    assert error < (0.3 if name == "burgers-softmax" else 0.1) * misled
+    assert error < MISLED.get(name, 0.1) * misled
 
 
 @pytest.fixture

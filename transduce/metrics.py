@@ -6,6 +6,9 @@ The paper's "RMSE" is the mean of e over functions, `relative_mse`: a relative m
 sums over everything first, `pooled_relative_mse`. The pointwise quotient of the supplement is singular where u is zero,
 as it is at Dirichlet ends, and is not used.
 
+Of classes, as one-hot vectors: how often the largest number of an answer is at the right one, and whether answers are as often right as
+they are sure.
+
 Functions are arrays of shape (n, *grid) or (n, channels, *grid), numpy, torch or xarray. Torch results can be differentiated.
 """
 
@@ -13,6 +16,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import xarray as xr
 
 from .types import Array, TransduceError
@@ -54,6 +58,23 @@ def pooled_relative_mse(u_hat: Array, u: Array) -> Any:
 def relative_l2(u_hat: Array, u: Array) -> Any:
     """The mean of sqrt(e) over functions: what the neural operator literature reports."""
     return (relative_squared_errors(u_hat, u) ** 0.5).mean()
+
+
+def hits(u_hat: Array, u: Array) -> Any:
+    """Whether the largest number of each answer stands at the class of u, which is one-hot: shape (n,)."""
+    return _values(u_hat).argmax(1) == _values(u).argmax(1)
+
+
+def expected_calibration_error(confidence: Any, right: Any, bins: int = 15) -> float:
+    """The mean distance between how sure answers are and how often they are right, over bins of sureness of equal width.
+
+    >>> expected_calibration_error(np.array([0.9, 0.9, 0.6, 0.6]), np.array([True, True, True, False]))
+    0.1
+    """
+    confidence, right = np.asarray(confidence, dtype=float), np.asarray(right, dtype=float)
+    place = np.minimum((bins * confidence).astype(int), bins - 1)
+    gaps = np.abs(np.bincount(place, confidence - right, bins))
+    return float(round(gaps.sum() / len(right), 12))
 
 
 def _values(f: Any) -> Any:

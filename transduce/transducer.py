@@ -169,8 +169,8 @@ class Transducer(nn.Module):
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Transducer:
-        """The untrained model that `config` describes."""
-        options = {k: tuple(v) if isinstance(v, list) else v for k, v in config.items() if k not in "VU"}  # JSON knows no tuples
+        """The untrained model that `config` describes; lists, as JSON has them, are tuples."""
+        options: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in config.items() if k not in "VU"}
         return cls(space_from_config(config["V"]), space_from_config(config["U"]), **options)
 
     @classmethod

@@ -1,4 +1,5 @@
-"""The rivals: every one is a Regressor, by name in `RIVALS`; of classes, in `CLASSIFIERS`."""
+"""The rivals: every one is a Regressor, by name in `RIVALS`; of classes, in `CLASSIFIERS`, and, meta-trained, in
+`META_LEARNERS`."""
 
 from collections.abc import Callable
 
@@ -43,6 +44,7 @@ CLASSIFIERS: dict[str, Callable[[], Regressor]] = {
     "support-vectors": support_vectors,
     "kernel-ridge": pixel_kernel_ridge,
 }
+META_LEARNERS: dict[str, type[MetaLearner]] = {"maml": Maml, "gpicl": Gpicl}
 
 
 def rival(name: str) -> Regressor:

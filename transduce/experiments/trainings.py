@@ -12,8 +12,9 @@ from typing import Any
 
 import torch
 
+from ..baselines import META_LEARNERS
 from ..generation import generate
-from ..metatraining import Training, metatrain
+from ..metatraining import Learner, Training, metatrain
 from ..storage import StoredFamily
 from ..transducer import Transducer
 from ..types import OperatorFamily
@@ -39,18 +40,18 @@ def _opened(path: Path) -> StoredFamily:
 class Trained:
     """A trained model, what identifies its training, and its validation error against steps and seconds."""
 
-    T: Transducer
+    T: Learner
     identity: str
     curve: list[Row]
 
 
-def trained(lab: Lab, model: Row, how: Training, data: StoredFamily, validation: OperatorFamily) -> Trained:
-    """A model trained on `data`, going on where it stopped."""
+def trained(lab: Lab, model: Row, how: Training, data: OperatorFamily, validation: OperatorFamily) -> Trained:
+    """A model, or a rival that is meta-trained, trained on `data`, going on where it stopped."""
     described = json.dumps([model, asdict(how), repr(data), lab.scale.seed], sort_keys=True)
     identity = hashlib.sha256(described.encode()).hexdigest()[:12]
     folder = lab.work / "trainings" / identity
     torch.manual_seed(lab.scale.seed)
-    T = Transducer.from_config(model)
+    T = META_LEARNERS[model["learner"]](**model["options"]) if "learner" in model else Transducer.from_config(model)
     metatrain(T, data, how, validation=validation, out=folder)
     lines = [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
     lab.seconds += lines[-1]["seconds"]

@@ -16,7 +16,7 @@ from ..types import OperatorFamily, Task, TransduceError
 class Mixture:
     """families: of functions of one kind. shares: of the tasks, each positive; what they sum to does not matter.
 
-    >>> family = Mixture((PermutedImages("mnist"), SyntheticImages()), (1, 1))
+    >>> family = Mixture((PermutedImages("mnist"), SyntheticImages()), (0.5, 0.5))
     """
 
     families: tuple[OperatorFamily, ...]

@@ -1,5 +1,8 @@
 """Rows and arrays -> figures, as .png and .svg beside each other. Nothing here touches a model."""
 
+from .classes import accuracy_against_n as accuracy_against_n
+from .classes import attended as attended
+from .classes import reliability as reliability
 from .curves import PAPER_ERROR as PAPER_ERROR
 from .curves import accuracy_against_time as accuracy_against_time
 from .curves import error_against_n as error_against_n

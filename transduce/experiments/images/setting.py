@@ -1,0 +1,153 @@
+"""What the parts of the image experiment share: how much is measured, by which regressors, on which images.
+
+A task is of n examples and some queries of the test half of a set, as they are: no pixel and no class changes places.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ... import weights
+from ...baselines import CLASSIFIERS
+from ...families import PermutedImages, load_images
+from ...metatraining import Training, described
+from ...metrics import hits
+from ...random_fields import generator_for
+from ...recipes import IMAGES, recipe
+from ...transducer import Transducer
+from ...types import Regressor, Task
+from ..lab import Lab, Row
+from ..trainings import trained
+
+SETS = {"mnist": "MNIST", "fashionmnist": "Fashion-MNIST", "kmnist": "KMNIST"}
+BEST = "images"
+MODELS = (BEST, "images-softmax")
+CLASSICAL = tuple(CLASSIFIERS)
+CHUNK = 50  # tasks that are measured between two lines of the ledger
+META: dict[str, Row] = {  # steps: as many as took about as long as the training of `images`
+    "maml": {"model": {"learner": "maml", "options": {"rate": 0.1}}, "training": {"steps": 1_500, "lr": 1e-3}},
+    "gpicl": {"model": {"learner": "gpicl", "options": {}}, "training": {"steps": 7_500, "lr": 1e-3}},
+}
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How much is measured. tasks: of each set, in the table; queries: of each. sizes: numbers of examples of the curve, and up to
+    many_until of them curve_tasks, above it few_tasks. calibrated: tasks of which probabilities are measured. repeats: of what is timed.
+    steps: of the ablations' trainings, and ablated: tasks that they are measured on. meta_steps: of the rivals that are meta-trained, if
+    not their own number."""
+
+    quick: bool = False
+    seed: int = 0
+    n: int = 100
+    tasks: int = 1000
+    queries: int = 100
+    sizes: tuple[int, ...] = (10, 20, 50, 100, 200, 500, 1000)
+    many_until: int = 200
+    curve_tasks: int = 100
+    few_tasks: int = 10
+    calibrated: int = 200
+    repeats: int = 5
+    steps: int = 400
+    ablated: int = 200
+    meta_steps: int = 0
+
+
+FULL = Scale()
+QUICK = Scale(
+    quick=True,
+    n=20,
+    tasks=2,
+    queries=20,
+    sizes=(10, 30),
+    many_until=10,
+    curve_tasks=2,
+    few_tasks=1,
+    calibrated=2,
+    repeats=1,
+    steps=2,
+    ablated=2,
+    meta_steps=2,
+)
+
+
+@cache
+def images_of(name: str) -> PermutedImages:
+    """Tasks of the test half of a set, as it is."""
+    return PermutedImages(load_images(name, "test"), ())
+
+
+def task_of(name: str, n: int, m: int, seed: int, number: int) -> Task:
+    return images_of(name).sample_task(n, m, generator_for("test", seed, number))
+
+
+def meta_trained(lab: Lab, name: str) -> Regressor:
+    """A rival, meta-trained on the tasks that `images` learned from."""
+    R: Any = trained(lab, META[name]["model"], training_of(name, lab.scale.meta_steps), IMAGES, IMAGES).T
+    return R
+
+
+def training_of(name: str, steps: int = 0) -> Training:
+    """How a rival is meta-trained: as `images` is, but by its own loss, for its own steps, and at its own rate."""
+    own = META[name]["training"] | ({"steps": steps} if steps else {})
+    return replace(recipe(BEST).training, loss="cross_entropy", left_out=False, **own)
+
+
+def regressor(lab: Lab, name: str) -> Regressor:
+    """A bundled model or a rival, by name."""
+    if name in MODELS:
+        return Transducer.from_pretrained(name)
+    return meta_trained(lab, name) if name in META else CLASSIFIERS[name]()
+
+
+def identity(name: str) -> str:
+    """What a measurement of this regressor holds for: the weights of a bundled model, the configuration of a rival."""
+    if name in MODELS:
+        return weights.checksums()[f"{name}.safetensors"][:12]
+    if name in META:
+        return f"{META[name]['model']}, {asdict(training_of(name))}, {described(IMAGES)}"
+    return repr(CLASSIFIERS[name]())
+
+
+def identities() -> dict[str, str]:
+    """Of all regressors that the experiment measures."""
+    return {name: identity(name) for name in (*MODELS, *CLASSICAL, *META)}
+
+
+def accuracies(lab: Lab, name: str, R: Any, of: str, data: str, n: int, tasks: int, **key: Any) -> list[float]:
+    """The share of queries that a regressor classifies rightly, of each task. of: its identity; what else identifies it is `key`."""
+    found: list[float] = []
+    for first in range(0, tasks, CHUNK):
+        numbers = range(first, min(first + CHUNK, tasks))
+
+        def measure(numbers: range = numbers) -> list[float]:
+            drawn = (task_of(data, n, lab.scale.queries, lab.scale.seed, number) for number in numbers)
+            return [round(float(hits(R.regress(task.examples)(task.queries.v), task.queries.u).double().mean()), 6) for task in drawn]
+
+        where = {"set": data, "n": n, "queries": lab.scale.queries, "seed": lab.scale.seed, "tasks": [numbers[0], numbers[-1]]}
+        found += lab.once(measure, regressor=name, identity=of, **key, **where)
+    return found
+
+
+def summary(found: Sequence[float]) -> Row:
+    """The mean in per cent with its 95 % interval, over tasks."""
+    mean, half = 100 * float(np.mean(found)), 100 * 1.96 * float(np.std(found, ddof=1)) / len(found) ** 0.5
+    return {"tasks": len(found), "mean": mean, "low": mean - half, "high": mean + half}
+
+
+def with_interval(row: Row) -> str:
+    """As tables show it: 93.1 ± 0.3."""
+    return f"{row['mean']:.1f} ± {(row['high'] - row['low']) / 2:.1f}"
+
+
+def by_set(rows: Sequence[Row], name: str = "regressor") -> list[Row]:
+    """One line for each regressor, or whatever else has this name, with a column for each set."""
+    lines: dict[str, Row] = {}
+    for row in rows:
+        lines.setdefault(row[name], {name: row[name]})[SETS[row["set"]]] = with_interval(row)
+    return list(lines.values())
