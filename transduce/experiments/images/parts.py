@@ -36,8 +36,8 @@ ABLATIONS: dict[str, tuple[Row, OperatorFamily, Row]] = {
     "without permuted MNIST": (MODEL, Mixture((SYNTHETIC, COMPOSED), (0.5, 0.5)), {}),
     "without examples as queries": (MODEL, IMAGES, {"left_out": False}),
     "perceptron": (PERCEPTRON, IMAGES, {}),
-    "softmax, 2 layers": (SOFTMAX.model, IMAGES, {}),
-    "softmax, 4 layers": (SOFTMAX.model | {"depth": 4}, IMAGES, {}),
+    "softmax, 2 layers": (SOFTMAX.model, SOFTMAX.family, {}),
+    "softmax, 4 layers": (SOFTMAX.model | {"depth": 4}, SOFTMAX.family, {}),
 }
 
 
