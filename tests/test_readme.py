@@ -23,7 +23,8 @@ def table(name):
 
 
 @pytest.mark.parametrize("block", re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S))
-def test_code_blocks_run(block):
+def test_code_blocks_run(block, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     exec(compile(block, "README.md", "exec"), {"__name__": "readme"})
 
 

@@ -359,7 +359,7 @@ def _print_table(rows: list[dict[str, Any]], title: str) -> None:
 
 @app.command(epilog="Example: transduce reproduce adr --quick")
 def reproduce(
-    experiment: Annotated[str, typer.Argument(help="The experiment: adr or burgers.")],
+    experiment: Annotated[str, typer.Argument(help="The experiment: adr, burgers or images.")],
     quick: Annotated[bool, typer.Option("--quick", help="Everything, but small: minutes. Its numbers mean little.")] = False,
     only: Annotated[str | None, typer.Option(metavar="PART,...", help="Some of its tables and figures; default: all.")] = None,
     out: Annotated[Path | None, typer.Option(help="The folder of results; default: results/NAME, or results/NAME-quick.")] = None,

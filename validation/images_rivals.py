@@ -22,16 +22,15 @@ from transduce.files import provenance
 from transduce.recipes import IMAGES
 from transduce.report import markdown_table, write_rows
 
-STEPS = {"maml": 120, "gpicl": 800}
+STEPS = {"maml": 120, "gpicl": 600}
 CHOICES: dict[str, list[dict[str, Any]]] = {
     "maml": [
         {"rate": 0.1, "lr": 1e-3},
         {"rate": 0.03, "lr": 1e-3},
         {"rate": 0.3, "lr": 1e-3},
         {"rate": 0.1, "lr": 3e-3},
-        {"rate": 0.1, "lr": 1e-3, "steps": 3},
     ],
-    "gpicl": [{"lr": 1e-3}, {"lr": 3e-4}, {"lr": 3e-3}, {"lr": 1e-3, "layers": 2}, {"lr": 3e-4, "layers": 6}],
+    "gpicl": [{"lr": 1e-3}, {"lr": 3e-4}, {"lr": 1e-4}],
 }
 
 

@@ -12,17 +12,34 @@ wrong classes           the bundled model, its examples' classes renamed
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
+
+import torch
 
 from ...families import ComposedImages, Mixture, PermutedImages, SyntheticImages
 from ...metatraining import Training
 from ...recipes import IMAGES, IMAGES_TO_CLASSES, recipe
 from ...transducer import Transducer
-from ...types import ExampleSet, OperatorFamily
+from ...types import ExampleSet, OperatorFamily, Task
 from ..lab import Lab, Part, Row
 from ..trainings import trained
 from .setting import BEST, SETS, accuracies, by_set, identity, summary
+
+
+@dataclass(frozen=True)
+class Projected:
+    """The tasks of a family of images with every image under one random linear map, brought to [0, 1]."""
+
+    family: OperatorFamily
+
+    def sample_task(self, n: int, m: int, generator: torch.Generator) -> Task:
+        task = self.family.sample_task(n, m, generator)
+        both = torch.cat([task.examples.v, task.queries.v])
+        v = both @ torch.randn(both.shape[1], both.shape[1], generator=generator)
+        v = (v - v.amin()) / (v.amax() - v.amin())
+        return Task(ExampleSet(v[:n], task.examples.u), ExampleSet(v[n:], task.queries.u))
+
 
 PERMUTED, SYNTHETIC, COMPOSED = PermutedImages("mnist", (1, 2, 4, 7, 14)), SyntheticImages(), ComposedImages("mnist")
 SOFTMAX = recipe("images-softmax")
@@ -34,6 +51,7 @@ ABLATIONS: dict[str, tuple[Row, OperatorFamily, Row]] = {
     "without composed characters": (MODEL, Mixture((PERMUTED, SYNTHETIC), (0.5, 0.5)), {}),
     "without synthetic images": (MODEL, Mixture((PERMUTED, COMPOSED), (0.5, 0.5)), {}),
     "without permuted MNIST": (MODEL, Mixture((SYNTHETIC, COMPOSED), (0.5, 0.5)), {}),
+    "with projections": (MODEL, Mixture((*IMAGES.families, Projected(PermutedImages("mnist"))), (*IMAGES.shares, 0.25)), {}),
     "without examples as queries": (MODEL, IMAGES, {"left_out": False}),
     "perceptron": (PERCEPTRON, IMAGES, {}),
     "softmax, 2 layers": (SOFTMAX.model, SOFTMAX.family, {}),

@@ -30,8 +30,8 @@ MODELS = (BEST, "images-softmax")
 CLASSICAL = tuple(CLASSIFIERS)
 CHUNK = 50  # tasks that are measured between two lines of the ledger
 META: dict[str, Row] = {  # steps: as many as took about as long as the training of `images`
-    "maml": {"model": {"learner": "maml", "options": {"rate": 0.1}}, "training": {"steps": 1_500, "lr": 1e-3}},
-    "gpicl": {"model": {"learner": "gpicl", "options": {}}, "training": {"steps": 7_500, "lr": 1e-3}},
+    "maml": {"model": {"learner": "maml", "options": {"rate": 0.1}}, "training": {"steps": 500, "lr": 1e-3}},
+    "gpicl": {"model": {"learner": "gpicl", "options": {}}, "training": {"steps": 5_500, "lr": 1e-3}},
 }
 
 
@@ -49,11 +49,11 @@ class Scale:
     queries: int = 100
     sizes: tuple[int, ...] = (10, 20, 50, 100, 200, 500, 1000)
     many_until: int = 200
-    curve_tasks: int = 100
+    curve_tasks: int = 60
     few_tasks: int = 10
     calibrated: int = 200
     repeats: int = 5
-    steps: int = 400
+    steps: int = 300
     ablated: int = 200
     meta_steps: int = 0
 
