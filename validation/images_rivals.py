@@ -29,6 +29,7 @@ CHOICES: dict[str, list[dict[str, Any]]] = {
         {"rate": 0.03, "lr": 1e-3},
         {"rate": 0.3, "lr": 1e-3},
         {"rate": 0.1, "lr": 3e-3},
+        {"rate": 0.1, "lr": 1e-2},
     ],
     "gpicl": [{"lr": 1e-3}, {"lr": 3e-4}, {"lr": 1e-4}],
 }

@@ -1,17 +1,13 @@
-"""How a function becomes a vector, and back.
+"""Functions by the coefficients of a fixed orthonormal basis, so that |c|^2 is the mean square of f, in units of one.
 
-    f(x) = sum_k c_k phi_k(x),      encode: f -> c,      decode: c -> f
+    f(x) = sum_k c_k phi_k(x)
 
-FourierModes and SineModes have a fixed orthonormal basis, so that |c|^2 is the mean square of f, in units of one. On a uniform grid,
-encoding is the discrete Fourier (sine) transform, by a small matrix for each axis. From scattered sensors it solves the least squares
-problem
+On a uniform grid, encoding is the discrete Fourier (sine) transform, by a small matrix for each axis. From scattered sensors it solves
+the least squares problem
 
     min_c  sum_j (f(x_j) - sum_k c_k phi_k(x_j))^2 + a touch of smoothness,
 
 whose solution the transform is where the sensors form a grid. Decoding sums the basis at any points.
-BranchTrunk reads values and has a learned basis (supplement S.2.3). Euclidean is the identity.
-
-A function of one channel has shape (..., *grid), one of several (..., channels, *grid), coefficients (..., size).
 """
 
 from __future__ import annotations
@@ -19,83 +15,14 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable
-from itertools import pairwise
-from numbers import Integral
 from typing import Any
 
 import torch
 from jaxtyping import Float
-from torch import Tensor, nn
+from torch import Tensor
 
-from .types import TransduceError, to_tensor
-
-
-class Space(nn.Module):
-    """A space of functions on [0, 1]^dims with `channels` components, held as vectors of length `size`."""
-
-    dims: int = 1
-    channels: int = 1
-    size: int
-
-    def config(self) -> dict[str, Any]:
-        """What `space_from_config` needs to build this space again."""
-        raise NotImplementedError
-
-    def encode(self, f: Tensor, x: Tensor | None = None) -> Tensor:
-        """Coefficients (..., size) of functions on a uniform grid, or at the scattered points x."""
-        raise NotImplementedError
-
-    def decode(self, c: Tensor, at: Any) -> Tensor:
-        """Functions on a uniform grid of `at` points (a tuple in 2-D), or at the scattered points `at`."""
-        raise NotImplementedError
-
-    def isometry(self, grid: tuple[int, ...]) -> float | None:
-        """The p for which sums of f(x)^2 over such a uniform grid are p |c|^2, for all c that `encode` gives; None if there is none. What
-        `encode` leaves of a function is then orthogonal to them."""
-        return None
-
-    def order(self) -> Tensor:
-        """The coefficients' numbers, those of like frequency together, from the lowest up."""
-        return torch.arange(self.size)
-
-    def check(self, f: Tensor, x: Tensor | None, name: str) -> tuple[int, ...]:
-        """The grid's shape, of n functions with one leading axis; raises a TransduceError if they do not fit."""
-        scattered = x is not None
-        grid_dims = 1 if scattered else self.dims
-        expected = ("n",) + (() if self.channels == 1 else (str(self.channels),)) + (("points",) if grid_dims == 1 else ("x", "y"))
-        if f.ndim != len(expected) or (self.channels > 1 and f.shape[1] != self.channels):
-            raise TransduceError(
-                f"{name} has shape {tuple(f.shape)}; this model expects ({', '.join(expected)}). "
-                + ("Add the missing axis." if f.ndim < len(expected) else "Reshape it, or use a model made for it.")
-            )
-        shape = tuple(f.shape[-grid_dims:])
-        if x is not None and (len(x) != shape[0] or x.numel() != len(x) * self.dims):
-            raise TransduceError(
-                f"{name} has {shape[0]} values a function, and x holds positions of shape {tuple(x.shape)}; expected "
-                f"({shape[0]}{'' if self.dims == 1 else f', {self.dims}'}). Give one position for each value."
-            )
-        return shape
-
-
-def grid_or_positions(at: Any, dims: int) -> tuple[int, ...] | Tensor:
-    """`at` as the shape of a uniform grid, if it is a whole number or `dims` of them, else as positions in the unit cube."""
-    shape = (at,) * dims if isinstance(at, Integral) else at
-    if isinstance(shape, tuple) and shape and all(isinstance(points, Integral) for points in shape):
-        if len(shape) != dims or min(shape) < 1:
-            raise TransduceError(f"at={at}; expected {dims} number(s) of points, each at least 1, or positions in [0, 1].")
-        return tuple(int(points) for points in shape)
-    x = to_tensor(at, "at").detach().to("cpu", torch.float64)
-    return unit_positions(x, dims, "at")
-
-
-def unit_positions(x: Tensor, dims: int, name: str) -> Float[Tensor, "p dims"]:
-    """Positions as (points, dims), or an error if they are not in the unit cube."""
-    x = x.detach().to("cpu", torch.float64)
-    if x.ndim not in (1, 2) or not len(x) or x.numel() != len(x) * dims:
-        raise TransduceError(f"{name} has shape {tuple(x.shape)}; expected positions (points{', ' + str(dims) if dims > 1 else ''}).")
-    if x.min() < 0 or x.max() > 1:
-        raise TransduceError(f"{name} runs from {x.min():g} to {x.max():g}; expected within [0, 1]. Rescale the domain to the unit cube.")
-    return x.reshape(-1, dims)
+from ..types import TransduceError
+from .base import Space, grid_or_positions, unit_positions
 
 
 class Modes(Space):
@@ -329,83 +256,3 @@ class FourierModes(Modes):
         shared = alike.double() @ (carried * self._amplitude**2)
         terms = torch.where((k == minus).all(1), 1.0, 2.0)  # a mode and its conjugate, unless they are one
         return terms * self._amplitude * carried / shared.clamp(min=1) / math.prod(shape)
-
-
-class BranchTrunk(Space):
-    """Values at `points` equal steps in; out, the weights of as many functions of x that a trunk network has learned.
-
-    T(D)(v)(x) = sum_p g_p(D)(v) f_p(x)       (supplement S.2.3)
-    """
-
-    def __init__(self, points: int = 101, hidden: int = 128, depth: int = 3):
-        super().__init__()
-        self.points, self.hidden, self.depth, self.size = points, hidden, depth, points
-        widths = [1] + [hidden] * depth + [points]
-        layers = [module for a, b in pairwise(widths) for module in (nn.Linear(a, b), nn.GELU())]
-        self.trunk = nn.Sequential(*layers[:-1])
-
-    def config(self) -> dict[str, Any]:
-        return {"space": "BranchTrunk", "points": self.points, "hidden": self.hidden, "depth": self.depth}
-
-    def encode(self, f: Tensor, x: Tensor | None = None) -> Tensor:
-        known = torch.linspace(0, 1, f.shape[-1], dtype=torch.float64) if x is None else unit_positions(x, 1, "x").flatten()
-        if x is None and len(known) == self.points:
-            return f
-        if len(known) < 2:
-            raise TransduceError(f"{len(known)} value a function is too few to interpolate. Give at least 2 points.")
-        return f @ self._interpolation(known).to(f)
-
-    def _interpolation(self, known: Float[Tensor, " q"]) -> Float[Tensor, "q p"]:
-        """The matrix that interpolates linearly from the known points to this space's own."""
-        order = torch.argsort(known)
-        at = torch.linspace(0, 1, self.points, dtype=torch.float64)
-        right = torch.searchsorted(known[order], at).clamp(1, len(known) - 1)
-        a, b = order[right - 1], order[right]
-        share = ((at - known[a]) / (known[b] - known[a]).clamp(min=1e-12)).clamp(0, 1)
-        matrix = torch.zeros(len(known), self.points, dtype=torch.float64)
-        columns = torch.arange(self.points)
-        matrix[a, columns] += 1 - share
-        matrix[b, columns] += share
-        return matrix
-
-    def decode(self, c: Tensor, at: Any) -> Tensor:
-        at = grid_or_positions(at, 1)
-        x = torch.linspace(0, 1, at[0])[:, None] if isinstance(at, tuple) else at
-        return c @ self.trunk(x.to(c)).T
-
-
-class Euclidean(Space):
-    """R^d: vectors as they are."""
-
-    def __init__(self, size: int):
-        super().__init__()
-        self.size = size
-
-    def config(self) -> dict[str, Any]:
-        return {"space": "Euclidean", "size": self.size}
-
-    def check(self, f: Tensor, x: Tensor | None, name: str) -> tuple[int, ...]:
-        if x is not None:
-            raise TransduceError(
-                f"{name} has positions x, but this model reads vectors of length {self.size}, which have none. Leave x out."
-            )
-        if f.ndim != 2 or f.shape[1] != self.size:
-            raise TransduceError(f"{name} has shape {tuple(f.shape)}; this model expects (n, {self.size}). Reshape it.")
-        return (self.size,)
-
-    def encode(self, f: Tensor, x: Tensor | None = None) -> Tensor:
-        return f
-
-    def decode(self, c: Tensor, at: Any) -> Tensor:
-        if not isinstance(at, int | tuple) or at not in (self.size, (self.size,)):
-            raise TransduceError(f"at={at} was asked of vectors of length {self.size}, which have no other points. Leave it out.")
-        return c
-
-
-SPACES: dict[str, type[Space]] = {space.__name__: space for space in (SineModes, FourierModes, BranchTrunk, Euclidean)}
-
-
-def space_from_config(config: dict[str, Any]) -> Space:
-    """The space that `config` describes."""
-    options = dict(config)
-    return SPACES[options.pop("space")](**options)
