@@ -158,7 +158,7 @@ def test_what_does_not_fit_is_said(options):
     "options", [{"memory": -1}, {"init": "zeros"}, {"kappa": "representer"}, {"kappa": "representer", "init": "xavier"}, {"kappa": "l2"}]
 )
 def test_memory_and_descent_are_of_kernels_that_average(options):
-    with pytest.raises(TransduceError, match="expected 'xavier', or 'descent' with exp_dot or rbf"):
+    with pytest.raises(TransduceError, match="expected 'xavier', or 'mirrored' or 'descent' with exp_dot or rbf"):
         descent(2, **options)
 
 

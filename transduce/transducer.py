@@ -11,6 +11,7 @@ examples carry what is left of u to explain, and the queries what has been expla
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,24 +23,12 @@ from torch import Tensor, nn
 
 from . import weights
 from .bands import half_widths_of
-from .kernels import Attention, Kappa, Known, kernel, prior_of, start_with_descent
-from .spaces import Space, space_from_config
+from .kernels import Attention, Kappa, Known, Patchwise, kernel, prior_of, start_with_descent
+from .spaces import Patches, Space, space_from_config
+from .transforms import Feedforward, Neighbours
 from .types import ExampleSet, TransduceError, check_coordinates, like, to_tensor
 
-CHUNK = 1024  # queries that are answered at once, or as many fewer as a prior's grid is larger
-
-
-class Feedforward(nn.Module):
-    """F or G: x + W_2 gelu(W_1 layer_norm(x))."""
-
-    def __init__(self, d: int, hidden: int):
-        super().__init__()
-        self.norm = nn.LayerNorm(d)
-        self.up = nn.Linear(d, hidden)
-        self.down = nn.Linear(hidden, d)
-
-    def forward(self, x: Float[Tensor, "b n d"]) -> Float[Tensor, "b n d"]:
-        return x + self.down(nn.functional.gelu(self.up(self.norm(x))))
+CHUNK = 1024  # queries, or their patches, that are answered at once, or as many fewer as a prior's grid is larger
 
 
 class Layer(nn.Module):
@@ -77,7 +66,8 @@ class Transducer(nn.Module):
     a solver of least squares (kernels/descent.py); memory: features of both streams
     beside their coefficients, which start at zero and are not part of the answer. Of the representer: feature_layers, ridges, universal
     (see kernels/representer.py). Of the convolutional one: convolutions (see kernels/convolutional.py).
-    F, G: whether inputs and outputs are transformed, by default only beside the paper's kernels; shared: by the same network.
+    F, G: whether inputs and outputs are transformed, by default only beside the paper's kernels; shared: by the same network. Between
+    `Patches`, kernels act at every patch by itself; neighbours: how many patches away G looks, 0 for not at all.
     prior: the options of a `Prior`, on whose answers the layers, if any, build: see kernels/prior.py.
 
     >>> T = Transducer(SineModes(64), SineModes(64), depth=2, heads=4, width=16, hidden=64)
@@ -110,6 +100,7 @@ class Transducer(nn.Module):
         gain: float = 1.0,
         init: str = "xavier",
         memory: int = 0,
+        neighbours: int = 0,
         prior: dict[str, Any] | None = None,
     ):
         super().__init__()
@@ -130,16 +121,25 @@ class Transducer(nn.Module):
                 f"init={init!r} and memory={memory} with kappa={kappa!r}{'' if prior is None else ' and a prior'}; expected 'xavier', or "
                 "'mirrored' or 'descent' with exp_dot or rbf, and a number from 0, which is 0 with kernels that solve or a prior."
             )
+        patches = isinstance(V, Patches)
+        if patches != isinstance(U, Patches) or (patches and prior is not None) or neighbours < 0 or (neighbours and not (patches and G)):
+            raise TransduceError(
+                f"V={type(V).__name__}, U={type(U).__name__}, neighbours={neighbours}, G={G}, a prior: {prior is not None}; expected "
+                "patches on both sides or on neither, neighbours only among patches and with G, and no prior over patches."
+            )
         if V is U:
             V = space_from_config(U.config())
-        self.V, self.U, self.depth, self.memory = V.requires_grad_(False), U, depth, memory  # V only encodes, and no encoding is learned
+        self.V, self.U, self.depth, self.memory = V.only_encoding(), U, depth, memory
         self.card: dict[str, Any] = {"model": self.config}
 
         def layer() -> Layer:
             d_v, d_u = V.size + memory, U.size + memory
             f = Feedforward(d_v, hidden) if F else nn.Identity()
-            g = f if shared else Feedforward(d_u, hidden) if G else nn.Identity()
-            return Layer(f, g, kernel(kappa)(d_v, d_u, heads, width, **{name: options[name] for name in kernel(kappa).options}))
+            g: nn.Module = f if shared else Feedforward(d_u, hidden) if G else nn.Identity()
+            if neighbours:
+                g = Neighbours(d_u, heads, width, hidden, neighbours)
+            own = kernel(kappa)(d_v, d_u, heads, width, **{name: options[name] for name in kernel(kappa).options})
+            return Layer(f, g, Patchwise(own) if patches else own)
 
         self.spread = nn.Parameter(torch.ones(V.size), requires_grad=False)
         self.prior: Layer | None = None
@@ -212,7 +212,7 @@ class Transducer(nn.Module):
         kernels: list[Any] = [self.layers[i % len(self.layers)] for i in range(self.depth)]
         return kernels if self.prior is None else [self.prior, *kernels]
 
-    def _widened(self, x: Float[Tensor, "b n d"]) -> Float[Tensor, "b n _"]:
+    def _widened(self, x: Float[Tensor, "b n *grid d"]) -> Float[Tensor, "b n *grid _"]:
         """Streams with their memory, empty."""
         return nn.functional.pad(x, (0, self.memory)) if self.memory else x
 
@@ -227,18 +227,18 @@ class Transducer(nn.Module):
 
     def forward(
         self,
-        v: Float[Tensor, "b n d_v"],
-        u: Float[Tensor, "b n d_u"],
-        v_query: Float[Tensor, "b m d_v"],
+        v: Float[Tensor, "b n *grid d_v"],
+        u: Float[Tensor, "b n *grid d_u"],
+        v_query: Float[Tensor, "b m *grid d_v"],
         mask: Bool[Tensor, "b n"] | None = None,
-    ) -> Float[Tensor, "b m d_u"]:
+    ) -> Float[Tensor, "b m *grid d_u"]:
         """Examples and queries in one pass, in coefficients, for a batch of tasks; examples where mask is False do not count."""
         return self.query(self.condition(v, u, mask), v_query)[-1]
 
     def condition(
         self,
-        v: Float[Tensor, "b n d_v"],
-        u: Float[Tensor, "b n d_u"],
+        v: Float[Tensor, "b n *grid d_v"],
+        u: Float[Tensor, "b n *grid d_u"],
         mask: Bool[Tensor, "b n"] | None = None,
         known: list[Known] | None = None,
     ) -> list[Any]:
@@ -251,9 +251,9 @@ class Transducer(nn.Module):
                 u = layer.kappa.carry(kept[-1], v, u)
         return kept
 
-    def query(self, kept: list[Any], v: Float[Tensor, "b m d_v"]) -> list[Float[Tensor, "b m d_u"]]:
+    def query(self, kept: list[Any], v: Float[Tensor, "b m *grid d_v"]) -> list[Float[Tensor, "b m *grid d_u"]]:
         """The queries' stream after each layer; the last is the answer."""
-        v, u, stream = self._widened(v / self.spread), self._widened(v.new_zeros(*v.shape[:2], self.U.size)), []
+        v, u, stream = self._widened(v / self.spread), self._widened(v.new_zeros(*v.shape[:-1], self.U.size)), []
         for layer, sources in zip(self._steps(), kept, strict=True):
             v, u = layer.F(v), layer.G(u)
             u = u + layer.kappa(sources, v)
@@ -289,7 +289,7 @@ class Transducer(nn.Module):
         """How unsure the last layer is of each query, in the units of its examples' own deviations."""
         return self._steps()[-1].kappa.deviations(kept[-1], self.transformed(v)[-1])
 
-    def transformed(self, v: Float[Tensor, "b n d_v"]) -> list[Float[Tensor, "b n _"]]:
+    def transformed(self, v: Float[Tensor, "b n *grid d_v"]) -> list[Float[Tensor, "b n *grid _"]]:
         """The inputs' stream after each layer's F."""
         v, stream = self._widened(v / self.spread), []
         for layer in self._steps():
@@ -401,16 +401,17 @@ class ConditionedOperator:
     def _stream(self, v: Any, x: Any) -> list[Tensor]:
         return self._queried(self._coefficients(v, x))
 
-    def _coefficients(self, v: Any, x: Any) -> Float[Tensor, "1 m d_v"]:
+    def _coefficients(self, v: Any, x: Any) -> Float[Tensor, "1 m *grid d_v"]:
         return self.T.encode(self.T.V, v, sensors_of(v, self.x) if x is None else to_tensor(x, "x"), "v")[0][None]
 
-    def _queried(self, coefficients: Float[Tensor, "1 m d_v"]) -> list[Float[Tensor, "1 m d_u"]]:
+    def _queried(self, coefficients: Float[Tensor, "1 m *grid d_v"]) -> list[Float[Tensor, "1 m *grid d_u"]]:
         parts = [self.T.query(self._kept, part) for part in self._chunks(coefficients)]
         return [torch.cat(layer, 1) for layer in zip(*parts, strict=True)]
 
-    def _chunks(self, coefficients: Float[Tensor, "1 m d_v"]) -> Sequence[Tensor]:
+    def _chunks(self, coefficients: Float[Tensor, "1 m *grid d_v"]) -> Sequence[Tensor]:
         """Queries in parts, so that memory stays in the cache."""
-        return coefficients.split(CHUNK if self.T.prior is None else max(1, CHUNK // 16), 1)
+        patches = math.prod(coefficients.shape[2:-1])
+        return coefficients.split(max(1, CHUNK // (patches if self.T.prior is None else 16)), 1)
 
     def _answer(self, u: Tensor, v: Any, at: Any) -> Any:
         """The stream of the queries v as functions, of the kind that v is."""

@@ -9,6 +9,7 @@ from .descent import left_by_lines as left_by_lines
 from .descent import start_with_descent as start_with_descent
 from .kappa import Kappa as Kappa
 from .kappa import Known as Known
+from .patchwise import Patchwise as Patchwise
 from .prior import Prior as Prior
 from .prior import prior_of as prior_of
 from .representer import Representer as Representer

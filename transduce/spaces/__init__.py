@@ -11,10 +11,11 @@ from .base import Space as Space
 from .modes import FourierModes as FourierModes
 from .modes import Modes as Modes
 from .modes import SineModes as SineModes
+from .patches import Patches as Patches
 from .values import BranchTrunk as BranchTrunk
 from .values import Euclidean as Euclidean
 
-SPACES: dict[str, type[Space]] = {space.__name__: space for space in (SineModes, FourierModes, BranchTrunk, Euclidean)}
+SPACES: dict[str, type[Space]] = {space.__name__: space for space in (SineModes, FourierModes, BranchTrunk, Euclidean, Patches)}
 
 
 def space_from_config(config: dict[str, Any]) -> Space:

@@ -31,6 +31,10 @@ class Space(nn.Module):
         """Functions on a uniform grid of `at` points (a tuple in 2-D), or at the scattered points `at`."""
         raise NotImplementedError
 
+    def only_encoding(self) -> Space:
+        """Itself, of whose parameters none learns but what `encode` needs."""
+        return self.requires_grad_(False)
+
     def isometry(self, grid: tuple[int, ...]) -> float | None:
         """The p for which sums of f(x)^2 over such a uniform grid are p |c|^2, for all c that `encode` gives; None if there is none. What
         `encode` leaves of a function is then orthogonal to them."""

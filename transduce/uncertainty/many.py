@@ -78,7 +78,7 @@ class Regressions:
             c, grid = T.encode(T.U, examples.u, x, "examples.u")
             queries = inputs[:0] if v is None else T.encode(T.V, v, sensors_of(v, x), "v")[0]
             self.at: Any = grid if x is None else x
-            self.c = torch.cat([c, c.new_zeros(len(queries), T.U.size)])
+            self.c = torch.cat([c, c.new_zeros(len(queries), *c.shape[1:])])
             self.reads = T.read(torch.cat([inputs, queries])[None], self.c[None])
 
     def __len__(self) -> int:

@@ -30,7 +30,7 @@ MODELS = (BEST, "images-softmax")
 CLASSICAL = tuple(CLASSIFIERS)
 CHUNK = 50  # tasks that are measured between two lines of the ledger
 META: dict[str, Row] = {  # steps: as many as took about as long as the training of `images`
-    "maml": {"model": {"learner": "maml", "options": {"rate": 0.1}}, "training": {"steps": 500, "lr": 1e-3}},
+    "maml": {"model": {"learner": "maml", "options": {"rate": 0.1}}, "training": {"steps": 500, "lr": 3e-3}},
     "gpicl": {"model": {"learner": "gpicl", "options": {}}, "training": {"steps": 5_500, "lr": 1e-3}},
 }
 
