@@ -260,7 +260,7 @@ class Transducer(nn.Module):
             stream.append(u[..., : self.U.size])
         return stream
 
-    def read(self, v: Float[Tensor, "1 n d_v"], u: Float[Tensor, "1 n d_u"]) -> list[Any]:
+    def read(self, v: Float[Tensor, "1 n *grid d_v"], u: Float[Tensor, "1 n *grid d_u"]) -> list[Any]:
         """What each layer needs of n functions and their images whichever of them are examples."""
         v, u, reads = self._widened(v / self.spread), self._widened(u), []
         for layer in self._steps():

@@ -2,7 +2,15 @@
 
 from .adr import AdvectionDiffusionReaction as AdvectionDiffusionReaction
 from .burgers import Burgers2d as Burgers2d
+from .climate import ClimateWindows as ClimateWindows
+from .climate import previous_week as previous_week
+from .climate import previous_year as previous_year
+from .climate_fields import ClimateFields as ClimateFields
+from .climate_fields import regridded as regridded
+from .climate_files import open_climate as open_climate
 from .composed_images import ComposedImages as ComposedImages
+from .era5 import download_era5 as download_era5
+from .era5 import era5_online as era5_online
 from .images import LabelledImages as LabelledImages
 from .images import PermutedImages as PermutedImages
 from .images import load_images as load_images
