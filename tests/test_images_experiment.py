@@ -21,7 +21,7 @@ from transduce.report import markdown_table
 from transduce.types import ExampleSet
 
 RESULTS = Path(__file__).parent.parent / "results" / "images"
-TINY = replace(QUICK, n=12, queries=6, sizes=(12,), tasks=2, curve_tasks=2, few_tasks=2, steps=1)
+TINY = replace(QUICK, n=12, queries=6, sizes=(12,), tasks=2, rival_tasks=2, curve_tasks=2, few_tasks=2, steps=1)
 
 
 def write_idx(path, array):

@@ -39,8 +39,8 @@ class Recipe:
 
 IMAGES_TO_CLASSES = {"V": {"space": "Euclidean", "size": 784}, "U": {"space": "Euclidean", "size": 10}}
 IMAGES = Mixture((PermutedImages("mnist", (1, 2, 4, 7, 14)), SyntheticImages(), ComposedImages("mnist")), (0.3, 0.3, 0.4))
-STRUCTURED_IMAGES = Mixture(  # with no blocks so small that nothing is left of strokes, and more objects: weights on pixels know no places
-    (PermutedImages("mnist", (4, 7, 14)), SyntheticImages(characters=0.3), ComposedImages("mnist")), (0.25, 0.4, 0.35)
+MORE_OBJECTS = Mixture(  # weights on pixels soon know strokes, and forget the rest
+    (PermutedImages("mnist", (1, 2, 4, 7, 14)), SyntheticImages(characters=0.0), ComposedImages("mnist")), (0.25, 0.5, 0.25)
 )
 ALL_MODES = {name: {"space": "SineModes", "modes": 99} for name in "VU"}  # of 101 points
 RECIPES = {
@@ -165,7 +165,7 @@ RECIPES = {
                 "tau": 0.3,
                 "init": "mirrored",
             },
-            family=STRUCTURED_IMAGES,
+            family=MORE_OBJECTS,
             training=Training(
                 steps=8_000,
                 lr=3e-4,

@@ -31,7 +31,7 @@ CHOICES: dict[str, list[dict[str, Any]]] = {
         {"rate": 0.1, "lr": 3e-3},
         {"rate": 0.1, "lr": 1e-2},
     ],
-    "gpicl": [{"lr": 1e-3}, {"lr": 3e-4}, {"lr": 1e-4}],
+    "gpicl": [{"lr": 1e-3}, {"lr": 3e-4}, {"lr": 1e-4}, {"lr": 1e-3, "muon_lr": 0.01}],
 }
 
 
@@ -49,8 +49,9 @@ def main() -> None:
     rows: list[dict[str, Any]] = []
     for name, choices in CHOICES.items():
         for choice in choices:
-            options = {key: value for key, value in choice.items() if key != "lr"}
-            how = replace(training_of(name, STEPS[name]), lr=choice["lr"], validate_every=STEPS[name])
+            rates = {key: choice[key] for key in ("lr", "muon_lr") if key in choice}
+            options = {key: value for key, value in choice.items() if key not in rates}
+            how = replace(training_of(name, STEPS[name]), **({"muon_lr": 0.0} | rates), validate_every=STEPS[name])
             end = trained(Lab(Scale(), arguments.work), {"learner": name, "options": options}, how, IMAGES, IMAGES).curve[-1]
             told = ", ".join(f"{key} {value:g}" for key, value in choice.items())
             rows.append({"rival": name, "choice": told, "training steps": end["step"], "error": end["error"], "seconds": end["seconds"]})

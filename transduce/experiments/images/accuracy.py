@@ -22,9 +22,9 @@ CURVES = (*MODELS, "support-vectors", "kernel-ridge", "nearest-neighbours", *MET
 def measure(lab: Lab) -> list[Row]:
     rows = []
     for name in (*MODELS, *META, *CLASSICAL):
-        R = regressor(lab, name)
+        R, tasks = regressor(lab, name), lab.scale.tasks if name in MODELS else lab.scale.rival_tasks
         for data in SETS:
-            found = accuracies(lab, name, R, identity(name), data, lab.scale.n, lab.scale.tasks)
+            found = accuracies(lab, name, R, identity(name), data, lab.scale.n, tasks)
             rows.append({"regressor": name, "set": data, "n": lab.scale.n, **summary(found)})
     return rows
 

@@ -31,13 +31,13 @@ CLASSICAL = tuple(CLASSIFIERS)
 CHUNK = 50  # tasks that are measured between two lines of the ledger
 META: dict[str, Row] = {  # steps: as many as took about as long as the training of `images`
     "maml": {"model": {"learner": "maml", "options": {"rate": 0.1}}, "training": {"steps": 500, "lr": 3e-3}},
-    "gpicl": {"model": {"learner": "gpicl", "options": {}}, "training": {"steps": 5_500, "lr": 1e-3}},
+    "gpicl": {"model": {"learner": "gpicl", "options": {}}, "training": {"steps": 3_500, "lr": 1e-3, "muon_lr": 0.01}},
 }
 
 
 @dataclass(frozen=True)
 class Scale:
-    """How much is measured. tasks: of each set, in the table; queries: of each. sizes: numbers of examples of the curve, and up to
+    """How much is measured. tasks: of each set, in the table, and rival_tasks of rivals; queries: of each. sizes: numbers of examples of the curve, and up to
     many_until of them curve_tasks, above it few_tasks. calibrated: tasks of which probabilities are measured. repeats: of what is timed.
     steps: of the ablations' trainings, and ablated: tasks that they are measured on. meta_steps: of the rivals that are meta-trained, if
     not their own number."""
@@ -46,15 +46,16 @@ class Scale:
     seed: int = 0
     n: int = 100
     tasks: int = 1000
+    rival_tasks: int = 300
     queries: int = 100
     sizes: tuple[int, ...] = (10, 20, 50, 100, 200, 500, 1000)
     many_until: int = 200
-    curve_tasks: int = 60
-    few_tasks: int = 10
+    curve_tasks: int = 50
+    few_tasks: int = 5
     calibrated: int = 200
     repeats: int = 5
     steps: int = 300
-    ablated: int = 200
+    ablated: int = 100
     meta_steps: int = 0
 
 
@@ -63,6 +64,7 @@ QUICK = Scale(
     quick=True,
     n=20,
     tasks=2,
+    rival_tasks=2,
     queries=20,
     sizes=(10, 30),
     many_until=10,
