@@ -31,16 +31,16 @@ CLASSICAL = tuple(CLASSIFIERS)
 CHUNK = 50  # tasks that are measured between two lines of the ledger
 META: dict[str, Row] = {  # steps: as many as took about as long as the training of `images`
     "maml": {"model": {"learner": "maml", "options": {"rate": 0.1}}, "training": {"steps": 500, "lr": 3e-3}},
-    "gpicl": {"model": {"learner": "gpicl", "options": {}}, "training": {"steps": 3_500, "lr": 1e-3, "muon_lr": 0.01}},
+    "gpicl": {"model": {"learner": "gpicl", "options": {}}, "training": {"steps": 2_500, "lr": 1e-3, "muon_lr": 0.01}},
 }
 
 
 @dataclass(frozen=True)
 class Scale:
-    """How much is measured. tasks: of each set, in the table, and rival_tasks of rivals; queries: of each. sizes: numbers of examples of the curve, and up to
-    many_until of them curve_tasks, above it few_tasks. calibrated: tasks of which probabilities are measured. repeats: of what is timed.
-    steps: of the ablations' trainings, and ablated: tasks that they are measured on. meta_steps: of the rivals that are meta-trained, if
-    not their own number."""
+    """How much is measured. tasks: of each set, in the table, and rival_tasks of rivals; queries: of each. sizes: numbers of examples of
+    the curve, and up to many_until of them curve_tasks, above it few_tasks. calibrated: tasks of which probabilities are measured.
+    repeats: of what is timed. steps: of the ablations' trainings, and ablated: tasks that they are measured on. meta_steps: of the rivals
+    that are meta-trained, if not their own number."""
 
     quick: bool = False
     seed: int = 0
