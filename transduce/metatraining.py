@@ -236,7 +236,8 @@ def prepare(T: Learner, family: OperatorFamily, training: Training) -> None:
             f"loss='lesson' with init={T.config['init']!r}, F={T.config['F']} and shared={T.config['shared']}; expected a model with "
             "init='descent', whose F, and not G, learns what its kernels are to regress on. Use another loss."
         )
-    tasks = [family.sample_task(training.n[1], training.queries, generator_for("train", training.seed, i)) for i in range(64)]
+    count = 64 if training.standardise else 1
+    tasks = [family.sample_task(training.n[1], training.queries, generator_for("train", training.seed, i)) for i in range(count)]
     x = tasks[0].examples.x
     for space, name in ((T.V, "v"), (T.U, "u")):
         space.check(to_tensor(getattr(tasks[0].examples, name), name), None if x is None else to_tensor(x, "x"), f"the family's {name}")

@@ -21,7 +21,7 @@ def sureness(T: Transducer, lab: Lab, data: str, number: int) -> list[list[float
     """The largest probability of each query of a task, and whether it is that of its class."""
     task = task_of(data, lab.scale.n, lab.scale.queries, lab.scale.seed, number)
     p = class_probabilities(T.regress(task.examples), task.queries.v)
-    return [[round(value, 5) for value in p.amax(1).tolist()], hits(p, task.queries.u).int().tolist()]
+    return [[round(value, 5) for value in p.amax(1).tolist()], hits(p, task.queries.u).double().tolist()]
 
 
 def measure(lab: Lab) -> list[Row]:

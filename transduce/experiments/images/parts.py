@@ -21,7 +21,7 @@ from ...families import ComposedImages, Mixture, PermutedImages, SyntheticImages
 from ...metatraining import Training
 from ...recipes import IMAGES, IMAGES_TO_CLASSES, recipe
 from ...transducer import Transducer
-from ...types import ExampleSet, OperatorFamily, Task
+from ...types import ExampleSet, OperatorFamily, Regressor, Task
 from ..lab import Lab, Part, Row
 from ..trainings import trained
 from .setting import BEST, SETS, accuracies, by_set, identity, summary
@@ -62,7 +62,7 @@ ABLATIONS: dict[str, tuple[Row, OperatorFamily, Row]] = {
 class Misled:
     """A regressor that is told the class after each example's own."""
 
-    def __init__(self, R: Transducer):
+    def __init__(self, R: Regressor):
         self.R = R
 
     def regress(self, examples: ExampleSet) -> Any:
