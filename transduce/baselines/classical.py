@@ -21,8 +21,14 @@ from sklearn.metrics.pairwise import euclidean_distances, rbf_kernel
 
 from ..types import ExampleSet, TransduceError, like, to_tensor
 
-GAMMAS = 10 ** np.arange(-6, -1.4, 0.5)
-LAMBDAS = 10.0 ** np.arange(-12, -1)
+
+def powers_of_ten(first: int, last: int, to_each: int = 1) -> np.ndarray:
+    """10^first, ..., 10^last, so many to each factor of ten; the same bits on every machine, which numpy's powers are not."""
+    return np.array([10.0 ** (k / to_each) for k in range(first * to_each, last * to_each + 1)])
+
+
+GAMMAS = powers_of_ten(-6, -1, 2)[:-1]
+LAMBDAS = powers_of_ten(-12, -2)
 MANY = 1000  # values of u, above which a regression is of fewer numbers
 
 

@@ -23,14 +23,14 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC
 
 from ..types import ExampleSet, TransduceError, like
-from .classical import KernelRidge, expect_grid, rows_of
+from .classical import KernelRidge, expect_grid, powers_of_ten, rows_of
 from .scikit import FOLDS
 
 NEIGHBOURS = (1, 2, 3, 5, 8)
-PENALTIES = 10.0 ** np.arange(-3, 2)
+PENALTIES = powers_of_ten(-3, 1)
 COSTS, WIDTHS = (1.0, 3.0, 10.0), (0.003, 0.01, 0.02, 0.04)
-PIXEL_GAMMAS = 10 ** np.arange(-3, -0.9, 0.25)
-PIXEL_LAMBDAS = 10.0 ** np.arange(-4, 1)
+PIXEL_GAMMAS = powers_of_ten(-3, -1, 4)
+PIXEL_LAMBDAS = powers_of_ten(-4, 0)
 
 
 class ScikitClassifier:

@@ -23,10 +23,10 @@ from jaxtyping import Float, Int
 from sklearn.metrics.pairwise import euclidean_distances, rbf_kernel
 
 from ..types import ExampleSet, TransduceError, like
-from .classical import expect_grid
+from .classical import expect_grid, powers_of_ten
 from .fitting import with_channels
 
-LAMBDAS = 10.0 ** np.arange(-13, 0)
+LAMBDAS = powers_of_ten(-13, -1)
 HELD_OUT = 5  # one example of so many
 
 

@@ -29,13 +29,13 @@ from sklearn.neighbors import KNeighborsRegressor
 from sklearn.tree import DecisionTreeRegressor
 
 from ..types import ExampleSet, like
-from .classical import expect_grid, in_span, rows_of
+from .classical import expect_grid, in_span, powers_of_ten, rows_of
 
 FOLDS = 5
 NEIGHBOURS = (1, 2, 3, 5, 8, 15)
 DEPTHS = (2, 4, 6, 8, None)
 LEAVES = (1, 2, 4, 8)
-LAMBDAS = 10.0 ** np.arange(-8, 3)
+LAMBDAS = powers_of_ten(-8, 2)
 
 
 class Scikit:
