@@ -19,6 +19,7 @@ from transduce.random_fields import generator_for
 from transduce.recipes import IMAGES, RECIPES
 from transduce.report import markdown_table
 from transduce.types import ExampleSet
+from validation.images_rivals import CHOICES
 
 RESULTS = Path(__file__).parent.parent / "results" / "images"
 TINY = replace(QUICK, n=12, queries=6, sizes=(12,), tasks=2, rival_tasks=2, curve_tasks=2, few_tasks=2, steps=1)
@@ -135,3 +136,12 @@ def test_committed_results_are_full_and_agree(path):
     assert result["settings"] == part.settings(FULL, identities())
     if part.table is not None:
         assert (RESULTS / f"{part.name}.md").read_text() == markdown_table(part.table(result["rows"]))
+
+
+def test_rivals_have_the_choices_that_did_best():
+    rows = json.loads((RESULTS.parent / "validation" / "images_rivals.json").read_text())["rows"]
+    for name, choices in CHOICES.items():
+        errors = [row["error"] for row in rows if row["rival"] == name]
+        best = choices[int(np.argmin(errors))]
+        told = setting.META[name]["training"] | setting.META[name]["model"]["options"]
+        assert len(errors) == len(choices) and {key: value for key, value in told.items() if key != "steps"} == best
