@@ -376,3 +376,10 @@ def calibration_error(sure, right, bins=15):
     """sum_b |share right - mean probability| n_b / n over bins of probability."""
     which = np.minimum((sure * bins).astype(int), bins - 1)
     return sum(abs(np.sum(right[which == b]) - np.sum(sure[which == b])) for b in range(bins)) / len(sure)
+
+
+def test_queries_in_other_units_than_the_examples_are_told_of(T):
+    X, y, x = drawn(60, 20)[:3]
+    found = TransducerClassifier(model=T, scale=True).fit(255 * X, y)
+    with pytest.warns(UserWarning, match="Give both in the same units"):
+        found.predict(x)

@@ -100,7 +100,7 @@ def test_weights_of_patches_come_back(tmp_path, fields):
 
 def test_what_does_not_fit_is_said(fields):
     v, u, q = fields
-    for options in ({"neighbours": -1}, {"G": False}, {"prior": {}}):
+    for options in ({"neighbours": -1}, {"G": False}, {"prior": {}}, {"init": "mirrored"}, {"init": "descent"}):
         with pytest.raises(TransduceError, match="neighbours only among patches and with G"):
             transducer(**options)
     with pytest.raises(TransduceError, match="patches on both sides or on neither"):

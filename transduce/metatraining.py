@@ -223,8 +223,8 @@ def prepare(T: Learner, family: OperatorFamily, training: Training) -> None:
     """See that the family's functions fit the model, and measure their spread if that was never done."""
     if training.left_out and not T.leaves_out:
         raise TransduceError(
-            "left_out=True counts examples that are left out, which this model cannot do; expected one that ends in the representer "
-            "kernel or a prior, with G=False. Leave it out."
+            "left_out=True counts examples that are left out, which this model cannot do; expected one that ends in a kernel "
+            "that solves, such as the representer, or in a prior, with G=False. Leave it out."
         )
     if (training.loss == "cross_entropy") != isinstance(T, MetaLearner):
         raise TransduceError(

@@ -122,10 +122,11 @@ class Transducer(nn.Module):
                 "'mirrored' or 'descent' with exp_dot or rbf, and a number from 0, which is 0 with kernels that solve or a prior."
             )
         patches = isinstance(V, Patches)
-        if patches != isinstance(U, Patches) or (patches and prior is not None) or neighbours < 0 or (neighbours and not (patches and G)):
+        plain = prior is None and init == "xavier"
+        if patches != isinstance(U, Patches) or (patches and not plain) or neighbours < 0 or (neighbours and not (patches and G)):
             raise TransduceError(
-                f"V={type(V).__name__}, U={type(U).__name__}, neighbours={neighbours}, G={G}, a prior: {prior is not None}; expected "
-                "patches on both sides or on neither, neighbours only among patches and with G, and no prior over patches."
+                f"V={type(V).__name__}, U={type(U).__name__}, neighbours={neighbours}, G={G}, init={init!r}, a prior: {prior is not None}; "
+                "expected patches on both sides or on neither, with init='xavier' and no prior, neighbours only among patches and with G."
             )
         if V is U:
             V = space_from_config(U.config())

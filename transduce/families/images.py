@@ -3,7 +3,8 @@
     O(v) = e_{pi(label of v)},      v = an image whose blocks of b x b pixels have changed places,      e_1, ..., e_10 one-hot
 
 A task has an order of blocks and a permutation pi of the classes of its own, so that nothing about its labels can be known but from its
-examples. Meta-training sees permuted training images of MNIST alone; the sets that it is tested on are left as they are.
+examples. Of real images, meta-training sees the training half of MNIST alone, never as it is; the sets that it is tested on are left
+as they are.
 
 IDX files (LeCun et al., 1998): two zero bytes, the type (8: unsigned bytes), the number of axes, their lengths as big-endian 32-bit
 numbers, and the values. They are looked for in the folder that TRANSDUCE_DATA names, in `../shared/data` beside the project, and in a

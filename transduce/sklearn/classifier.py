@@ -11,6 +11,7 @@ that do not.
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
 import numpy as np
@@ -114,6 +115,12 @@ class TransducerClassifier(Saved, ClassifierMixin, BaseEstimator):
             raise TransduceError(
                 f"X has values from {X.min():g} to {X.max():g}; expected pixels from 0 to 1. Divide them by the greatest, like 255, or "
                 "give scale=True, which brings the range of the examples to [0, 1]."
+            )
+        if self.scale and not self.vectors and not 0.1 < np.ptp(X) / unit < 3:
+            warnings.warn(
+                f"X runs from {X.min():g} to {X.max():g}, where the examples ran from {low:g} to {low + unit:g}: they were scaled by the "
+                "latter. Give both in the same units.",
+                stacklevel=3,
             )
         scaled = np.clip((X - low) / unit, -1, 2).astype(np.float32)
         return scaled[:, squares(columns, side)] if self.vectors else scaled

@@ -33,8 +33,8 @@ def influence(O: ConditionedOperator, v: Any, J: Callable[[Tensor], Tensor] = en
     T, examples = O.T, O.examples
     if not T.leaves_out:
         raise TransduceError(
-            "this model does not say what is left of an example that is left out; expected one that ends in the representer kernel or a "
-            "prior, with G=False, such as 'adr'. Compare with `many_regressions` instead."
+            "this model does not say what is left of an example that is left out; expected one that ends in a kernel that solves or "
+            "in a prior, with G=False, such as 'adr'. Compare with `many_regressions` instead."
         )
     with torch.enable_grad():
         inputs, _ = T.encode(T.V, examples.v, O.x, "examples.v")
