@@ -65,6 +65,11 @@ def hits(u_hat: Array, u: Array) -> Any:
     return _values(u_hat).argmax(1) == _values(u).argmax(1)
 
 
+def bin_of(confidence: Any, bins: int) -> Any:
+    """The number of the bin that each probability is in, of so many of equal width."""
+    return np.minimum((bins * np.asarray(confidence, dtype=float)).astype(int), bins - 1)
+
+
 def expected_calibration_error(confidence: Any, right: Any, bins: int = 15) -> float:
     """The mean distance between how sure answers are and how often they are right, over bins of sureness of equal width.
 
@@ -72,8 +77,7 @@ def expected_calibration_error(confidence: Any, right: Any, bins: int = 15) -> f
     0.1
     """
     confidence, right = np.asarray(confidence, dtype=float), np.asarray(right, dtype=float)
-    place = np.minimum((bins * confidence).astype(int), bins - 1)
-    gaps = np.abs(np.bincount(place, confidence - right, bins))
+    gaps = np.abs(np.bincount(bin_of(confidence, bins), confidence - right, bins))
     return float(round(gaps.sum() / len(right), 12))
 
 

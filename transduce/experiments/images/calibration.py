@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from ... import figures
-from ...metrics import expected_calibration_error, hits
+from ...metrics import bin_of, expected_calibration_error, hits
 from ...transducer import Transducer
 from ...uncertainty import class_probabilities
 from ..lab import Lab, Part, Row
@@ -42,7 +42,7 @@ def measure(lab: Lab) -> list[Row]:
 
 def in_bins(sure: np.ndarray, right: np.ndarray) -> list[list[float]]:
     """The mean sureness, the share that is right, and the share of all answers, of each bin that has any."""
-    place = np.minimum((BINS * sure).astype(int), BINS - 1)
+    place = bin_of(sure, BINS)
     of = [place == b for b in range(BINS) if (place == b).any()]
     return [[round(float(value), 5) for value in (sure[b].mean(), right[b].mean(), b.mean())] for b in of]
 
