@@ -111,6 +111,17 @@ def test_euclidean_is_the_identity():
         space.decode(f, 7)
 
 
+def test_euclidean_takes_powers_that_keep_the_sign_and_can_be_undone():
+    space = Euclidean(4, power=0.5)
+    f = torch.tensor([[0.0, 0.25, -4.0, 1.0]], dtype=torch.float64, requires_grad=True)
+    torch.testing.assert_close(space.encode(f), torch.tensor([[0.0, 0.5, -2.0, 1.0]], dtype=torch.float64))
+    torch.testing.assert_close(space.decode(space.encode(f), 4), f)
+    assert torch.autograd.grad(space.encode(f).sum(), f)[0].tolist() == [[0.0, 1.0, 0.25, 0.5]]
+    assert space_from_config(space.config()).power == 0.5
+    with pytest.raises(TransduceError, match="power=0.* expected a number above 0"):
+        Euclidean(4, power=0.0)
+
+
 @pytest.mark.parametrize(
     ("space", "grids"),
     [

@@ -39,9 +39,6 @@ class Recipe:
 
 IMAGES_TO_CLASSES = {"V": {"space": "Euclidean", "size": 784}, "U": {"space": "Euclidean", "size": 10}}
 IMAGES = Mixture((PermutedImages("mnist", (1, 2, 4, 7, 14)), SyntheticImages(), ComposedImages("mnist")), (0.3, 0.3, 0.4))
-MORE_OBJECTS = Mixture(  # weights on pixels soon know strokes, and forget the rest
-    (PermutedImages("mnist", (1, 2, 4, 7, 14)), SyntheticImages(characters=0.0), ComposedImages("mnist")), (0.25, 0.5, 0.25)
-)
 ALL_MODES = {name: {"space": "SineModes", "modes": 99} for name in "VU"}  # of 101 points
 RECIPES = {
     recipe.name: recipe
@@ -156,6 +153,7 @@ RECIPES = {
             name="images-softmax",
             model={
                 **IMAGES_TO_CLASSES,
+                "V": {"space": "Euclidean", "size": 784, "power": 0.5},
                 "kappa": "rbf",
                 "depth": 2,
                 "heads": 32,
@@ -165,9 +163,9 @@ RECIPES = {
                 "tau": 0.3,
                 "init": "mirrored",
             },
-            family=MORE_OBJECTS,
+            family=IMAGES,
             training=Training(
-                steps=8_000,
+                steps=6_000,
                 lr=3e-4,
                 muon_lr=0.0,
                 kernel_rate=0.5,

@@ -1,4 +1,7 @@
-"""Functions by their values: BranchTrunk reads some, and has a learned basis (supplement S.2.3); Euclidean takes all as they are."""
+"""Functions by their values: BranchTrunk reads some, and has a learned basis (supplement S.2.3); Euclidean takes all, or a power of each.
+
+c_i = sign(f_i) |f_i|^power       (Euclidean)
+"""
 
 from __future__ import annotations
 
@@ -57,14 +60,16 @@ class BranchTrunk(Space):
 
 
 class Euclidean(Space):
-    """R^d: vectors as they are."""
+    """R^d: vectors as they are; or, with a power below 1, so that differences among small values count for more: of dark pixels, say."""
 
-    def __init__(self, size: int):
+    def __init__(self, size: int, power: float = 1.0):
         super().__init__()
-        self.size = size
+        if not power > 0:
+            raise TransduceError(f"power={power}; expected a number above 0, as 0.5 for square roots.")
+        self.size, self.power = size, power
 
     def config(self) -> dict[str, Any]:
-        return {"space": "Euclidean", "size": self.size}
+        return {"space": "Euclidean", "size": self.size} | ({"power": self.power} if self.power != 1 else {})
 
     def check(self, f: Tensor, x: Tensor | None, name: str) -> tuple[int, ...]:
         if x is not None:
@@ -76,9 +81,14 @@ class Euclidean(Space):
         return (self.size,)
 
     def encode(self, f: Tensor, x: Tensor | None = None) -> Tensor:
-        return f
+        return signed_power(f, self.power)
 
     def decode(self, c: Tensor, at: Any) -> Tensor:
         if not isinstance(at, int | tuple) or at not in (self.size, (self.size,)):
             raise TransduceError(f"at={at} was asked of vectors of length {self.size}, which have no other points. Leave it out.")
-        return c
+        return signed_power(c, 1 / self.power)
+
+
+def signed_power(f: Tensor, power: float) -> Tensor:
+    """sign(f) |f|^power, of which 0 is a fixed point with a gradient of 0."""
+    return f if power == 1 else f.sign() * f.abs().clamp(min=torch.finfo(f.dtype).tiny) ** power
