@@ -282,18 +282,20 @@ BAD = {
     "negative": (lambda X, y: (X - 0.5, y), r"values from -0\.5 to 0\.5; expected pixels from 0 to 1"),
     "NaN": (lambda X, y: (np.where(np.arange(784) == 7, np.nan, X), y), r"NaN .* 30 of 23520, the first in row 0, column 7; .* Drop"),
     "infinite": (lambda X, y: (np.where(X > 0.9, np.inf, X), y), r"infinite values.* expected finite numbers\. Drop those rows"),
-    "NaN among labels": (lambda X, y: (X, np.where(y == 0, np.nan, y)), r"y contains NaN.* and y as n labels"),
-    "labels missing": (lambda X, y: (X, y[:-1]), r"inconsistent numbers of samples: \[30, 29\].* Give X as \(n, pixels\).* y as n labels"),
-    "no labels": (lambda X, y: (X, None), r"requires y .* and y as n labels"),
-    "no examples": (lambda X, y: (X[:0], y[:0]), r"0 sample\(s\) .* minimum of 1"),
-    "images as planes": (lambda X, y: (X.reshape(-1, 28, 28), y), r"dim 3.* X\.reshape\(len\(X\), -1\)"),
-    "one image": (lambda X, y: (X[0], y[0]), r"Expected 2D array"),
+    "NaN among labels": (lambda X, y: (X, np.where(y == 0, np.nan, y)), r"y contains NaN.* Give y as n labels, one for each row of X\.$"),
+    "labels missing": (lambda X, y: (X, y[:-1]), r"X has 30 rows and y 29 labels; expected as many\. Drop"),
+    "no labels": (lambda X, y: (X, None), r"requires y .* Give y as n labels"),
+    "no examples": (lambda X, y: (X[:0], y[:0]), r"0 sample\(s\) .* minimum of 1 .* Expected rows of numbers, one or more"),
+    "words": (lambda X, y: (np.full(X.shape, "ink"), y), r"could not convert string .* Expected rows of numbers"),
+    "images as planes": (lambda X, y: (X.reshape(-1, 28, 28), y), r"shape \(30, 28, 28\); .* your data: X\.reshape\(len\(X\), -1\)\.$"),
+    "one image": (lambda X, y: (X[0], y[:1]), r"^X has shape \(784,\); expected .* your data: X\.reshape\(1, -1\) for a single image\.$"),
+    "one label": (lambda X, y: (X, y[0]), r"1d array, got an array of shape \(\) .* Give y as n labels"),
     "labels of a regression": (lambda X, y: (X, y + 0.5), r"not of classes: Unknown label type: continuous.* y\.astype\(str\)"),
     "labels of two kinds": (
         lambda X, y: (X, np.where(y == 0, "none", y.astype(object))),
         r"not of classes: .* Expected labels of one kind",
     ),
-    "several labels each": (lambda X, y: (X, np.column_stack([y, y])), r"1d array, got an array of shape \(30, 2\).* y as n labels"),
+    "several labels each": (lambda X, y: (X, np.column_stack([y, y])), r"1d array, got an array of shape \(30, 2\).* Give y as n labels"),
 }
 
 
@@ -315,10 +317,11 @@ def test_what_cannot_be_predicted_is_said(T):
     X, y, x, _ = drawn(30, 5)
     fitted = TransducerClassifier(model=T).fit(X, y)
     for spoilt, message in (
-        (x[:, :64], "X has 64 features, but TransducerClassifier is expecting 784"),
+        (x[:, :64], r"X has 64 features, but TransducerClassifier is expecting 784 .* the same columns in fit and predict\.$"),
         (255 * x, "from 0 to 255; expected pixels from 0 to 1"),
         (np.full_like(x, np.nan), "3920 of 3920, the first in row 0, column 0"),
-        (x[0], "Expected 2D array"),
+        (x[0], r"^X has shape \(784,\); .* X\.reshape\(1, -1\) for a single image\.$"),
+        (x[0].reshape(28, 28), r"^X has 28 features, but .*\. If X is a single image, give X\.reshape\(1, -1\)\.$"),
     ):
         with pytest.raises(TransduceError, match=message):
             fitted.predict(spoilt)

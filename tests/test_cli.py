@@ -11,7 +11,7 @@ import torch
 import xarray as xr
 from conftest import fails, run
 
-from transduce import Training, __version__, recipes, weights
+from transduce import Euclidean, Training, __version__, recipes, weights
 from transduce.families import AdvectionDiffusionReaction, Burgers2d
 from transduce.storage import StoredFamily, read_variable, write_arrays
 from transduce.transducer import Transducer
@@ -127,6 +127,41 @@ def test_regress_that_fails_leaves_no_file(asked, tmp_path):
     before = sorted(tmp_path.iterdir())
     assert "v[0, 0] is nan" in fails(*arguments)
     assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.fixture
+def of_images(tmp_path):
+    """The arguments of `regress` of an untrained model of images, as a function of pairs and queries."""
+    torch.manual_seed(0)
+    T = Transducer(Euclidean(784, power=0.5), Euclidean(10), depth=1, heads=1, width=4, hidden=8)
+    T.save_pretrained(tmp_path / "images.safetensors")
+
+    def arguments(v, u, queries):
+        write_arrays(tmp_path / "pairs.npz", {"v": v, "u": u}, force=True)
+        write_arrays(tmp_path / "v.npz", {"v": queries}, force=True)
+        files = ("--examples", tmp_path / "pairs.npz", "--queries", tmp_path / "v.npz", "--out", tmp_path / "u.npz")
+        return ("regress", "--model", tmp_path / "images.safetensors", *files, "--force")
+
+    return arguments
+
+
+def test_regress_of_images_wants_classes_and_pixels_from_0_to_1(of_images, tmp_path):
+    v, u, queries = RNG.uniform(size=(5, 784)), np.eye(10)[:5], RNG.uniform(size=(3, 784))
+    assert run(*of_images(v, u, queries)).exit_code == 0
+    for other in (np.arange(5), np.arange(5)[:, None], u[:, :5]):
+        said = fails(*of_images(v, other, queries))
+        assert f"has shape {other.shape}; this model classifies images and expects one-hot classes of 10 columns" in said
+        assert said.endswith("For labels, use transduce.sklearn.TransducerClassifier.")
+    for spoilt, where in (((np.round(255 * v), u, queries), "pairs.npz"), ((v, u, (255 * queries).astype(np.uint8)), "v.npz")):
+        said = fails(*of_images(*spoilt))
+        assert f"v in {tmp_path / where} has values from 0 to 25" in said
+        assert said.endswith("expected pixels from 0 to 1. Divide them by the greatest, like 255.")
+    assert "v.npz[0, 0] is nan" in fails(*of_images(v, u, np.full((3, 784), np.nan)))
+
+
+def test_regress_of_other_vectors_takes_any_values(tmp_path, of_images):
+    Transducer(Euclidean(64), Euclidean(10), depth=1, heads=1, width=4, hidden=8).save_pretrained(tmp_path / "images.safetensors")
+    assert run(*of_images(255 * V[:, :1] + np.zeros(64), U[:, :10], QUERIES[:, :1] - np.zeros(64))).exit_code == 0
 
 
 BAD_EXAMPLES = {

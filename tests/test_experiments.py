@@ -19,7 +19,7 @@ from transduce.experiments.adr.resolution import TwoGrids
 from transduce.experiments.adr.setting import REGRESSORS, Scale, identities
 from transduce.experiments.adr.spectrum import MODES, coupling, jacobian
 from transduce.experiments.adr.trainings import SOFTMAX, trained, training, training_data
-from transduce.experiments.lab import Lab, Ledger
+from transduce.experiments.lab import QUICK_RUN, Lab, Ledger
 from transduce.experiments.measuring import Remembered, errors
 from transduce.experiments.timing import operations
 from transduce.families import AdvectionDiffusionReaction
@@ -82,7 +82,15 @@ def test_a_run_that_was_stopped_goes_on_where_it_stood(tmp_path):
     result = json.loads((tmp_path / "out" / "counted.json").read_text())
     assert [row["mean"] for row in result["rows"]] == [0.5, 1, 1.5]
     assert {"command", "seed", "versions", "machine", "seconds", "settings"} <= result.keys()
-    assert (tmp_path / "out" / "counted.md").read_text() == markdown_table([{"n": 1}, {"n": 2}, {"n": 3}])
+
+
+def test_tables_of_a_quick_run_say_so_and_others_are_tables_alone(tmp_path):
+    table = markdown_table([{"n": 1}, {"n": 2}, {"n": 3}])
+    for quick, said in ((True, QUICK_RUN + table), (False, table)):
+        for _ in range(2):  # measured, and shown anew
+            reproduce("adr", [counting_part([])], replace(TINY, quick=quick), tmp_path / str(quick), tmp_path / "work", {})
+            assert (tmp_path / str(quick) / "counted.md").read_text() == said
+    assert QUICK_RUN.startswith("*A quick run")
 
 
 @pytest.mark.parametrize(

@@ -87,6 +87,16 @@ def test_sets_that_do_not_fit(files):
             LabelledImages(pixels, labels)
 
 
+def test_images_are_resized_from_rows_and_from_planes():
+    planes = np.random.default_rng(0).random((3, 8, 8))
+    rows = images.resized(planes.reshape(3, 64))
+    assert rows.shape == (3, 784) and np.array_equal(images.resized(planes), rows)
+    assert np.allclose(images.resized(planes, side=8), planes.reshape(3, 64))
+    for shape in ((), (64,), (3, 60), (3, 8, 9), (3, 8, 8, 1), (3, 0)):
+        with pytest.raises(TransduceError, match=r"expected square ones, like \(n, 64\) or \(n, 8, 8\)"):
+            images.resized(np.zeros(shape))
+
+
 def test_files_are_found_where_the_environment_says(files, monkeypatch):
     folder, pixels = files
     (folder / "mnist").mkdir()

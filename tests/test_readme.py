@@ -23,9 +23,10 @@ def table(name):
 
 
 @pytest.mark.parametrize("block", re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S))
-def test_code_blocks_run(block, tmp_path, monkeypatch):
+def test_code_blocks_run_and_leave_nothing(block, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     exec(compile(block, "README.md", "exec"), {"__name__": "readme"})
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -111,6 +111,25 @@ def test_euclidean_is_the_identity():
         space.decode(f, 7)
 
 
+@pytest.mark.parametrize(
+    ("size", "shape", "said"),
+    [
+        (784, (784,), r"expects \(n, 784\)\. Give it as v\[None\]\.$"),
+        (784, (3, 28, 28), r"Reshape it to \(3, 784\)\.$"),
+        (784, (3, 1, 28, 28), r"Reshape it to \(3, 784\)\.$"),
+        (784, (28, 28), r"Reshape it to \(1, 784\)\.$"),
+        (784, (3, 28, 28, 3), r"Use a model made for vectors of that length\.$"),
+        (5, (3, 6), r"Use a model made for vectors of that length\.$"),
+        (10, (10, 1), r"of that length; classes go one-hot into 10 columns, or as labels to transduce\.sklearn\.TransducerClassifier\.$"),
+        (10, (30, 3), r"of that length; classes go one-hot into 10 columns"),
+        (1, (30,), r"Reshape it to \(30, 1\)\.$"),
+    ],
+)
+def test_euclidean_says_what_helps(size, shape, said):
+    with pytest.raises(TransduceError, match=said):
+        Euclidean(size).check(torch.zeros(shape), None, "v")
+
+
 def test_euclidean_takes_powers_that_keep_the_sign_and_can_be_undone():
     space = Euclidean(4, power=0.5)
     f = torch.tensor([[0.0, 0.25, -4.0, 1.0]], dtype=torch.float64, requires_grad=True)
@@ -118,7 +137,7 @@ def test_euclidean_takes_powers_that_keep_the_sign_and_can_be_undone():
     torch.testing.assert_close(space.decode(space.encode(f), 4), f)
     assert torch.autograd.grad(space.encode(f).sum(), f)[0].tolist() == [[0.0, 1.0, 0.25, 0.5]]
     assert space_from_config(space.config()).power == 0.5
-    with pytest.raises(TransduceError, match="power=0.* expected a number above 0"):
+    with pytest.raises(TransduceError, match=r"power=0.* expected a number above 0"):
         Euclidean(4, power=0.0)
 
 

@@ -50,6 +50,15 @@ def test_lists_are_arrays():
         ExampleSet([[0.0, 1.0], [0.0]], [[0.0, 1.0]])
 
 
+def test_one_number_each_is_no_single_example():
+    with pytest.raises(
+        TransduceError, match=r"u has shape \(9,\); .* labels of classes one-hot, or use transduce\.sklearn\.TransducerClassifier"
+    ):
+        ExampleSet(np.zeros((9, 33)), np.arange(9))
+    with pytest.raises(TransduceError, match=r"u has shape \(33,\); .* For a single example, give u\[None\]"):
+        ExampleSet(np.zeros((1, 33)), np.zeros(33))
+
+
 def test_like_follows_the_template():
     result = torch.ones(2, 3, dtype=torch.float64)
     assert like(result, np.zeros((2, 3), np.float32)).dtype == np.float32

@@ -22,7 +22,7 @@ import typer
 from typer.core import TyperGroup
 
 if TYPE_CHECKING:
-    from .types import Regressor
+    from .types import Array, Regressor
 
 SIZES = [5, 10, 20, 50, 100, 200, 500]
 BESIDE = {"adr": ["kernel-ridge"], "burgers": ["identity", "kernel-ridge"]}  # what others are measured beside
@@ -120,13 +120,21 @@ def regress(
     """Regress the operator that example pairs come from, and apply it to new functions."""
     import numpy as np
 
-    from .storage import check_writable, read_examples, read_functions, write_arrays
+    from .families.images import check_pixels
+    from .recipes import IMAGES_TO_CLASSES
+    from .storage import check_writable, read_examples, read_functions, read_variable, write_arrays
     from .transducer import Transducer
 
     check_writable(out, force)
     T = Transducer.from_pretrained(model)
+    classifies = all(IMAGES_TO_CLASSES[space].items() <= T.config[space].items() for space in "VU")
+    if classifies:
+        _check_classes(read_variable(examples, u), f"{u} in {examples}", T.U.size)
     pairs = read_examples(examples, v, u, x)
     v_query, x_query = read_functions(queries, v, x, keep_uniform=pairs.x is not None)
+    if classifies:
+        check_pixels(pairs.v, f"{v} in {examples}")
+        check_pixels(v_query, f"{v} in {queries}")
     start = time.perf_counter()
     u_hat = T.regress(pairs)(v_query, at=at, x=x_query)
     milliseconds = 1000 * (time.perf_counter() - start)
@@ -134,6 +142,17 @@ def regress(
     answers = {u: np.asarray(u_hat), x: np.asarray(pairs.x)} if at_sensors else {u: u_hat}
     write_arrays(out, answers, force, attrs={"model": Path(model).stem, "examples": len(pairs)})
     _say(f"{model}: n = {len(pairs)} examples, {len(u_hat)} queries, {milliseconds:.1f} ms, written to {out}")
+
+
+def _check_classes(u: Array, name: str, classes: int) -> None:
+    """Raise if u, that a model of images is to regress, are not of classes."""
+    from .types import TransduceError
+
+    if u.ndim != 2 or u.shape[1] != classes:
+        raise TransduceError(
+            f"{name} has shape {tuple(u.shape)}; this model classifies images and expects one-hot classes of {classes} columns, "
+            f"(n, {classes}), with a 1 in that of each image's class. For labels, use transduce.sklearn.TransducerClassifier."
+        )
 
 
 @app.command(epilog="Example: transduce train adr --out runs/adr    (on two processes: torchrun --nproc-per-node 2 -m transduce train adr)")

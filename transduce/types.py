@@ -47,10 +47,10 @@ class ExampleSet:
         for name in ("v", "u"):
             shape = tuple(getattr(self, name).shape)
             if len(shape) < 2:
-                raise TransduceError(
-                    f"examples.{name} has shape {shape}; expected (n, *grid) or (n, channels, *grid). "
-                    f"For a single example, give {name}[None]."
-                )
+                remedy = f"For a single example, give {name}[None]."
+                if name == "u" and shape == (len(self.v),):
+                    remedy = "Give labels of classes one-hot, or use transduce.sklearn.TransducerClassifier; other numbers as u[:, None]."
+                raise TransduceError(f"examples.{name} has shape {shape}; expected (n, *grid) or (n, channels, *grid). {remedy}")
         if len(self.v) != len(self.u):
             raise TransduceError(
                 f"examples.v holds {len(self.v)} functions and examples.u {len(self.u)}; expected the same number, "

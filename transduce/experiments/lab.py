@@ -21,6 +21,7 @@ from ..files import provenance, replacing
 from ..types import TransduceError
 
 Row = dict[str, Any]
+QUICK_RUN = "*A quick run: its numbers mean little. Measure in full without --quick.*\n\n"
 
 
 class Ledger:
@@ -106,11 +107,11 @@ class Part:
         names = identities if self.regressors is None else self.regressors
         return json.loads(json.dumps({**asdict(scale), "regressors": {name: identities[name] for name in names}}))
 
-    def show(self, result: Row, folder: Path) -> None:
-        """Write the table and the figures of a result."""
+    def show(self, result: Row, folder: Path, quick: bool) -> None:
+        """Write the table and the figures of a result; the table of a quick run says so first."""
         if self.table is not None:
             with replacing(folder / f"{self.name}.md") as partial:
-                partial.write_text(report.markdown_table(self.table(result["rows"])))
+                partial.write_text(QUICK_RUN * quick + report.markdown_table(self.table(result["rows"])))
         if self.draw is not None:
             self.draw(result["rows"], folder)
 
@@ -134,7 +135,7 @@ def reproduce(
             about = {"command": command, "seed": scale.seed, "seconds": round(lab.seconds, 1), **origin}
             report.write_rows(out / f"{part.name}.json", rows, settings=part.settings(scale, regressors), **about)
             result = {"rows": json.loads(json.dumps(rows))}
-        part.show(result, out)
+        part.show(result, out, scale.quick)
 
 
 def _known(path: Path, settings: Row, force: bool) -> Row | None:

@@ -55,12 +55,14 @@ def previous_year(fields: ClimateFields, date: Any, n: int = 15) -> Int[np.ndarr
 
 def _nearest(fields: ClimateFields, date: Any, n: int, centre: int, last: int) -> Int[np.ndarray, " n"]:
     """The n steps nearest to the centre of those up to the last, the earlier of two as near."""
+    if n < 1:
+        raise TransduceError(f"n={n}; expected at least 1. Give the number of steps that the window is to hold, like 15.")
     ticks, reach = fields.ticks(fields.time), 2 * n * fields.step[0]
     within = np.flatnonzero((ticks <= last) & (np.abs(ticks - centre) <= reach))
-    if n < 1 or len(within) < n:
+    if len(within) < n:
         span = f"{fields.said(centre - reach)} to {fields.said(min(last, centre + reach))}"
         raise TransduceError(
-            f"{len(within)} steps from {span} are there to tell {date} from; expected n = {n}, one or more. The fields are from "
+            f"{len(within)} steps from {span} are there to tell {date} from; expected n = {n}. The fields are from "
             f"{fields.said(fields.time[0])} to {fields.said(fields.time[-1])}: choose another date, or a smaller n."
         )
     order = np.argsort(np.abs(ticks[within] - centre), kind="stable")

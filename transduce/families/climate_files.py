@@ -8,6 +8,7 @@ cannot be settled without guessing is an error that says how to settle it.
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -52,25 +53,24 @@ class Series(NamedTuple):
     said: str
 
 
-def open_climate(
-    *sources: PathLike | xr.Dataset, v: str | None = None, u: str | None = None, units: Mapping[str, str] | None = None
-) -> ClimateFields:
+def open_climate(*sources: Any, v: str | None = None, u: str | None = None, units: Mapping[str, str] | None = None) -> ClimateFields:
     """Temperature v and pressure u from one source or several: both in one, one in each, or a file for each year.
 
-    sources: NetCDF files, Zarr stores or datasets that xarray has opened. v, u: the names of the variables, if they are not usual ones or
-    if several could be meant; those of another kind keep their units. units: of variables that do not say theirs, {"t": "degC"}.
+    sources: NetCDF files, Zarr stores or datasets that xarray has opened, or lists of them. v, u: the names of the variables, if they are
+    not usual ones or if several could be meant; those of another kind keep their units. units: of variables that do not say theirs,
+    {"t": "degC"}.
     Times that only one of the two has are left out, with a warning.
 
     >>> open_climate("eraint_europe_daily_t850.nc", "eraint_europe_daily_mslp.nc")
     ClimateFields(t -> msl, 4018 steps of 1 D from 2000-01-01 to 2010-12-31, 11 x 13)
     """
-    if not sources:
-        raise TransduceError("no file was given; expected one or more. Give the paths of NetCDF files or Zarr stores.")
     with ExitStack() as stack:
         datasets = [
             ("a dataset", source) if isinstance(source, xr.Dataset) else (str(source), stack.enter_context(_opened(source)))
-            for source in sources
+            for source in _each(sources)
         ]
+        if not datasets:
+            raise TransduceError("no file was given; expected one or more. Give the paths of NetCDF files or Zarr stores.")
         names = _chosen(datasets, "v", v, TEMPERATURES), _chosen(datasets, "u", u, PRESSURES)
         one, other = (_series(datasets, name, units or {}) for name in names)
     _check_grid(one, other)
@@ -83,6 +83,20 @@ def open_climate(
     if dropped := len(one.time) + len(other.time) - 2 * len(time):
         warnings.warn(f"{dropped} times that only one of {one.said} and {other.said} has were left out; {len(time)} remain.", stacklevel=2)
     return ClimateFields(one.values[first], other.values[second], time, one.lat, one.lon, names, (one.unit, other.unit))
+
+
+def _each(sources: Sequence[Any]) -> Iterator[PathLike | xr.Dataset]:
+    """All of them, those in lists too."""
+    for source in sources:
+        if isinstance(source, list | tuple):
+            yield from _each(source)
+        elif isinstance(source, str | os.PathLike | xr.Dataset):
+            yield source
+        else:
+            raise TransduceError(
+                f"a source is of type {type(source).__name__}; expected the path of a NetCDF file or a Zarr store, a dataset, or a list of "
+                "these. Give an array as array.to_dataset(name=...), and what yields paths as list(paths)."
+            )
 
 
 @contextmanager

@@ -36,6 +36,7 @@ from ..types import ExampleSet, Task, TransduceError, to_tensor
 CLASSES = 10
 SIDE = 28
 UNSIGNED_BYTES = 8
+ROUNDING = 1e-6  # by which pixels may lie outside [0, 1]
 BESIDE = Path(__file__).parents[3] / "shared" / "data"
 PUBLISHED = {
     "mnist": "https://ossci-datasets.s3.amazonaws.com/mnist/",
@@ -119,16 +120,29 @@ class LabelledImages:
 
 
 def resized(images: Any, side: int = SIDE) -> Float[np.ndarray, "n p"]:
-    """Square images of any size, as rows of pixels, at side x side pixels.
+    """Square images of any size, as rows of pixels or as planes, as rows of side x side pixels.
 
     >>> resized(load_digits().data / 16)      # (1797, 64) -> (1797, 784)
     """
     pixels = to_tensor(images, "images")
-    old = math.isqrt(pixels.shape[-1])
-    if pixels.ndim != 2 or old**2 != pixels.shape[1]:
-        raise TransduceError(f"images have shape {tuple(pixels.shape)}; expected rows of square ones, like (n, 64).")
+    old = math.isqrt(math.prod(pixels.shape[1:]))
+    if not old or tuple(pixels.shape[1:]) not in ((old**2,), (old, old)):
+        raise TransduceError(
+            f"images have shape {tuple(pixels.shape)}; expected square ones, like (n, 64) or (n, 8, 8). Crop them or pad them, and give a "
+            "single one as image[None]."
+        )
     at = interpolate(pixels.reshape(-1, 1, old, old), size=side, mode="bilinear", align_corners=False, antialias=side < old)
     return at.flatten(1).numpy()
+
+
+def check_pixels(images: Any, name: str, otherwise: str = "") -> None:
+    """Raise if pixels are not from 0 to 1. otherwise: what else would help than to divide them."""
+    pixels = to_tensor(images, name)
+    if pixels.numel() and (pixels.min() < -ROUNDING or pixels.max() > 1 + ROUNDING):
+        raise TransduceError(
+            f"{name} has values from {pixels.min():g} to {pixels.max():g}; expected pixels from 0 to 1. Divide them by the greatest, like "
+            f"255{otherwise}."
+        )
 
 
 def load_images(name: str, split: str) -> LabelledImages:

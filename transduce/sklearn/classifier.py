@@ -21,6 +21,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ..families.images import check_pixels
 from ..spaces import Euclidean
 from ..transducer import Transducer
 from ..types import ExampleSet, TransduceError
@@ -28,7 +29,6 @@ from ..uncertainty.classes import class_probabilities, sharpness
 from .saving import Saved
 
 JSON = (str, int, float, bool)
-ROUNDING = 1e-6  # by which pixels may lie outside [0, 1]
 
 
 class TransducerClassifier(Saved, ClassifierMixin, BaseEstimator):
@@ -47,7 +47,10 @@ class TransducerClassifier(Saved, ClassifierMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any) -> TransducerClassifier:
         """Condition the model on the examples."""
-        X, y = self._finite(X, y)
+        y = self._labels(y)
+        X = self._rows(X, fitting=True)
+        if len(X) != len(y):
+            raise TransduceError(f"X has {len(X)} rows and y {len(y)} labels; expected as many. Drop those that have no partner.")
         T = self.model if isinstance(self.model, Transducer) else Transducer.from_pretrained(str(self.model))
         _check_spaces(T)
         classes, labels = _numbered(y)
@@ -67,7 +70,7 @@ class TransducerClassifier(Saved, ClassifierMixin, BaseEstimator):
     def predict_proba(self, X: Any) -> NDArray[Any]:
         """The probability of each of `classes_`."""
         check_is_fitted(self, "operator_")
-        images = self._images(self._finite(X)[0], self.model_.V.size, *self._scaling)
+        images = self._images(self._rows(X), self.model_.V.size, *self._scaling)
         return class_probabilities(self.operator_, images, self.beta_).numpy()[:, : len(self.classes_)]
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -75,15 +78,26 @@ class TransducerClassifier(Saved, ClassifierMixin, BaseEstimator):
         p = self.predict_proba(X)
         return self.classes_[p.argmax(1)]
 
-    def _finite(self, X: Any, *y: Any) -> tuple[Any, ...]:
-        """X, and y in `fit`, as scikit-learn reads them, or an error that says what is wrong with them."""
+    def _labels(self, y: Any) -> NDArray[Any]:
+        """y as scikit-learn reads it, or an error that says what is wrong with it."""
         try:
-            found = validate_data(self, X, *y, dtype=np.float64, reset=bool(y), ensure_all_finite=False)
+            return validate_data(self, y=y)
         except ValueError as error:
-            raise TransduceError(
-                f"{error} Give X as (n, pixels), each row an image, like X.reshape(len(X), -1)" + ", and y as n labels" * bool(y) + "."
-            ) from None
-        X = found[0] if y else found
+            raise TransduceError(f"{error} Give y as n labels, one for each row of X.") from None
+
+    def _rows(self, X: Any, fitting: bool = False) -> NDArray[Any]:
+        """X as scikit-learn reads it, or an error that says what is wrong with it."""
+        what, shape = "vector" if self.vectors else "image", tuple(getattr(X, "shape", (0, 0)))  # lists are left to scikit-learn
+        if len(shape) != 2:
+            how = f"X.reshape(1, -1) for a single {what}" if len(shape) < 2 else "X.reshape(len(X), -1)"
+            raise TransduceError(f"X has shape {shape}; expected (n, columns), a row for each {what}. Reshape your data: {how}.")
+        try:
+            X = validate_data(self, X, dtype=np.float64, reset=fitting, ensure_all_finite=False)
+        except ValueError as error:
+            remedy = "Expected rows of numbers, one or more, with the same columns in fit and predict."
+            if not fitting and math.prod(shape) == self.n_features_in_:
+                remedy = f"If X is a single {what}, give X.reshape(1, -1)."
+            raise TransduceError(f"{error} {remedy}") from None
         wrong = np.argwhere(~np.isfinite(X))
         if len(wrong):
             row, column = wrong[0].tolist()
@@ -91,7 +105,7 @@ class TransducerClassifier(Saved, ClassifierMixin, BaseEstimator):
                 f"X has NaN or infinite values, {len(wrong)} of {X.size}, the first in row {row}, column {column}; expected finite "
                 "numbers. Drop those rows or fill the gaps."
             )
-        return found if y else (X,)
+        return X
 
     def _units(self, X: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
         """The least value and the range of what becomes [0, 1]: of each column of vectors, of all pixels of images alike."""
@@ -111,11 +125,8 @@ class TransducerClassifier(Saved, ClassifierMixin, BaseEstimator):
                 f"X has {columns} columns; this model expects images of {side} x {side} = {pixels} pixels. Resize them (see "
                 "transduce.families.resized), or, if rows are vectors of at most that length rather than images, give vectors=True."
             )
-        if not self.vectors and not self.scale and (X.min() < -ROUNDING or X.max() > 1 + ROUNDING):
-            raise TransduceError(
-                f"X has values from {X.min():g} to {X.max():g}; expected pixels from 0 to 1. Divide them by the greatest, like 255, or "
-                "give scale=True, which brings the range of the examples to [0, 1]."
-            )
+        if not self.vectors and not self.scale:
+            check_pixels(X, "X", ", or give scale=True, which brings the range of the examples to [0, 1]")
         if self.scale and not self.vectors and not 0.1 < np.ptp(X) / unit < 3:
             warnings.warn(
                 f"X runs from {X.min():g} to {X.max():g}, where the examples ran from {low:g} to {low + unit:g}: they were scaled by the "

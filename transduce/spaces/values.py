@@ -5,6 +5,7 @@ c_i = sign(f_i) |f_i|^power       (Euclidean)
 
 from __future__ import annotations
 
+import math
 from itertools import pairwise
 from typing import Any
 
@@ -77,8 +78,22 @@ class Euclidean(Space):
                 f"{name} has positions x, but this model reads vectors of length {self.size}, which have none. Leave x out."
             )
         if f.ndim != 2 or f.shape[1] != self.size:
-            raise TransduceError(f"{name} has shape {tuple(f.shape)}; this model expects (n, {self.size}). Reshape it.")
+            shape = tuple(f.shape)
+            raise TransduceError(f"{name} has shape {shape}; this model expects (n, {self.size}). {self._remedy(shape, name)}")
         return (self.size,)
+
+    def _remedy(self, shape: tuple[int, ...], name: str) -> str:
+        """What makes (n, size) of an array of another shape, if anything does."""
+        each, model = math.prod(shape[1:]), "Use a model made for vectors of that length"
+        if shape == (self.size,):
+            return f"Give it as {name}[None]."
+        if shape and each == self.size:
+            return f"Reshape it to ({shape[0]}, {self.size})."
+        if each > 1 and math.prod(shape) == self.size:
+            return f"Reshape it to (1, {self.size})."
+        if len(shape) == 2 and each < self.size:
+            return f"{model}; classes go one-hot into {self.size} columns, or as labels to transduce.sklearn.TransducerClassifier."
+        return f"{model}."
 
     def encode(self, f: Tensor, x: Tensor | None = None) -> Tensor:
         return signed_power(f, self.power)

@@ -5,7 +5,7 @@ not trained             the network as it is drawn
 permuted MNIST alone    the tasks of the paper
 without ...             the mixture of tasks without one of its families, or examples that are no queries
 perceptron              the representer kernel on features of a perceptron, instead of convolutions
-softmax                 the paper's form, of two layers and of four
+softmax                 the paper's form, of two layers and of four; with pixels as they are; and on the tasks of the paper
 wrong classes           the bundled model, its examples' classes renamed
 """
 
@@ -56,6 +56,8 @@ ABLATIONS: dict[str, tuple[Row, OperatorFamily, Row]] = {
     "perceptron": (PERCEPTRON, IMAGES, {}),
     "softmax, 2 layers": (SOFTMAX.model, SOFTMAX.family, {}),
     "softmax, 4 layers": (SOFTMAX.model | {"depth": 4}, SOFTMAX.family, {}),
+    "softmax, no square roots": (SOFTMAX.model | IMAGES_TO_CLASSES, SOFTMAX.family, {}),
+    "softmax, permuted MNIST alone": (SOFTMAX.model, PermutedImages("mnist"), {}),
 }
 
 
