@@ -31,7 +31,14 @@ CHOICES: dict[str, list[dict[str, Any]]] = {
         {"rate": 0.1, "lr": 3e-3},
         {"rate": 0.1, "lr": 1e-2},
     ],
-    "gpicl": [{"lr": 1e-3}, {"lr": 3e-4}, {"lr": 1e-4}, {"lr": 1e-3, "muon_lr": 0.01}],
+    "gpicl": [
+        {"lr": 1e-3},
+        {"lr": 3e-4},
+        {"lr": 1e-4},
+        {"lr": 1e-3, "muon_lr": 0.01},
+        {"lr": 1e-3, "muon_lr": 0.003},
+        {"lr": 1e-3, "muon_lr": 0.03},
+    ],
 }
 
 
