@@ -13,7 +13,7 @@ import torch
 import xarray as xr
 from conftest import small_transducer
 
-from transduce.baselines import RIVALS, DeepOnet, Fitting, Fno, Identity, KernelRidge, rival
+from transduce.baselines import RIVALS, DeepOnet, Fitting, Fno, Identity, KernelRidge, nearest_example, rival
 from transduce.baselines.classical import KernelRidgeOperator
 from transduce.families import AdvectionDiffusionReaction
 from transduce.metrics import relative_mse
@@ -27,7 +27,7 @@ NETWORKS = {
 }
 UNFITTED = {name: make for name, make in RIVALS.items() if not name.startswith(("fno", "deeponet", "local"))}
 RIVALS_HERE = UNFITTED | NETWORKS
-REGRESSORS = RIVALS_HERE | {"transducer": small_transducer}
+REGRESSORS = RIVALS_HERE | {"transducer": small_transducer, "nearest-example": nearest_example}
 KINDS = {
     "numpy": np.asarray,
     "torch": torch.from_numpy,

@@ -1,15 +1,18 @@
-"""The benchmark's smoke test: one command, every line, rows on disk."""
+"""The benchmarks' smoke tests: one command, every line, rows on disk. Of fields also what the committed rows say."""
 
 import json
 import subprocess
 import sys
 from pathlib import Path
 
+from climate_samples import real
+
+ROOT = Path(__file__).parents[1]
+
 
 def test_one_command_times_everything(tmp_path):
-    root = Path(__file__).parents[1]
     command = [sys.executable, "-m", "benchmarks.speed", "--quick", "--out", str(tmp_path)]
-    run = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
     result = json.loads((tmp_path / "speed.json").read_text())
     assert {"command", "seed", "versions", "machine"} <= set(result)
@@ -20,3 +23,37 @@ def test_one_command_times_everything(tmp_path):
     assert any("FNO" in row["beside"] for row in result["rows"])
     assert all(row["ours"] > 0 for row in result["rows"])
     assert any(row["asked"] == "<= 3" and row["ratio"] > 0.5 for row in result["rows"])
+
+
+WORKS = ["prediction", "training step", "training step, checkpointing"]
+
+
+def consistent(rows):
+    """Every work on every grid, ratios to the step without checkpointing, peaks that come after."""
+    assert [row["what"] for row in rows] == WORKS * (len(rows) // 3)
+    for prediction, plain, checkpointed in zip(*(rows[i::3] for i in range(3)), strict=True):
+        assert prediction["grid"] == plain["grid"] == checkpointed["grid"]
+        for key, of in (("seconds ratio", "seconds"), ("peak ratio", "peak_mib")):
+            assert checkpointed[key] == checkpointed[of] / plain[of] and plain[key] is prediction[key] is None
+    return all(0 < row["before_mib"] <= row["peak_mib"] and row["seconds"] > 0 for row in rows)
+
+
+def test_fields_are_measured_each_in_its_own_process(tmp_path):
+    real("era5_surface_2025_11_11.nc")
+    command = [sys.executable, "-m", "benchmarks.fields", "--quick", "--out", str(tmp_path)]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    result = json.loads((tmp_path / "fields.json").read_text())
+    assert {"command", "seed", "versions", "machine", "model"} <= set(result)
+    assert consistent(result["rows"]) and "80 x 80" in run.stdout
+
+
+def test_fields_of_the_size_of_the_paper_fit_in_little_memory():
+    """As committed: a step with checkpointing in 3 GiB, a prediction in 1.5, and checkpointing holds less wherever it was measured."""
+    result = json.loads((ROOT / "results" / "benchmarks" / "fields.json").read_text())
+    rows = result["rows"]
+    assert consistent(rows) and (result["examples"], result["queries"]) == (15, 5)
+    assert [row["grid"] for row in rows[::3]] == ["180 x 180", "360 x 360", "720 x 720"]
+    prediction, _, checkpointed = rows[-3:]
+    assert checkpointed["peak_mib"] < 3 * 1024 and prediction["peak_mib"] < 1.5 * 1024
+    assert all(row["peak ratio"] < 1 < row["seconds ratio"] < 2 for row in rows[2::3])

@@ -21,7 +21,7 @@ from transduce.families import resized
 from transduce.sklearn import CANNOT_APPLY, TransducerClassifier
 from transduce.sklearn.classifier import squares
 from transduce.uncertainty import class_probabilities
-from transduce.uncertainty.classes import USUAL, left_out, sharpness
+from transduce.uncertainty.classes import SMALL, USUAL, left_out, sharpness
 
 IMAGES, LABELS = resized(load_digits().data / 16), load_digits().target
 NAMES = np.array(["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"])
@@ -207,7 +207,7 @@ def test_beta_is_what_the_examples_make_likeliest(T):
     X, y, *_ = drawn(100, 0)
     told, drawn_at_random = (TransducerClassifier(model=T).fit(X, labels) for labels in (y, np.random.default_rng(0).permutation(y)))
     assert told.beta_ > 1.5 * drawn_at_random.beta_
-    answers, classes = left_out(told.operator_), torch.from_numpy(y)
+    answers, classes = (left_out(told.operator_) / SMALL).asinh(), torch.from_numpy(y)
     losses = [float(cross_entropy(factor * told.beta_ * answers, classes)) for factor in (0.5, 1, 2)]
     assert losses[1] == min(losses)
     one = T.regress(ExampleSet(X[:1], np.eye(10)[y[:1]]))
@@ -362,9 +362,10 @@ def test_the_bundled_model_by_name(tmp_path):
     assert wrong.score(x, NAMES[truth]) < 0.1
 
 
-@pytest.mark.parametrize("n", [20, 100])
-def test_probabilities_are_kept(n):
-    """Of answers of which the bundled model is p sure, a share of about p is right: over ten tasks, to 5 % on average."""
+@pytest.mark.parametrize(("n", "most"), [(20, 0.1), (100, 0.05)])
+def test_probabilities_are_kept(n, most):
+    """Of answers of which the bundled model is p sure, a share of about p is right: over ten tasks, to 5 % on average, to 10 % where two
+    examples of each class are all there is to tell how sure to be."""
     sure, right = [], []
     for seed in range(10):
         X, y, x, truth = drawn(n, 300, seed)
@@ -372,7 +373,7 @@ def test_probabilities_are_kept(n):
         p = fitted.predict_proba(x)
         sure.append(p.max(1))
         right.append(fitted.classes_[p.argmax(1)] == truth)
-    assert calibration_error(np.concatenate(sure), np.concatenate(right)) < 0.05
+    assert calibration_error(np.concatenate(sure), np.concatenate(right)) < most
 
 
 def calibration_error(sure, right, bins=15):

@@ -7,7 +7,17 @@ import xarray as xr
 from climate_samples import daily, days, on, real, same
 
 from transduce import OperatorFamily, TransduceError
-from transduce.families import ClimateFields, ClimateWindows, open_climate, previous_week, previous_year, regridded
+from transduce.families import (
+    ClimateFields,
+    ClimateHistory,
+    ClimateWindows,
+    Period,
+    load_climate,
+    open_climate,
+    previous_week,
+    previous_year,
+    regridded,
+)
 from transduce.families.climate import latitude_weighted_mse, latitude_weights
 from transduce.random_fields import generator_for
 
@@ -100,7 +110,7 @@ def test_queries_are_anywhere_in_the_window():
 def test_windows_that_cannot_be_drawn():
     fields = daily("2001-01-01", "2001-02-01", drop=["2001-01-15"])
     for window in (1, 20, 40):
-        with pytest.raises(TransduceError, match=f"window={window}, of 30 steps with 1 gaps"):
+        with pytest.raises(TransduceError, match=f"window={window}, lag=0, of 30 steps with 1 gaps"):
             ClimateWindows(fields, window)
     with pytest.raises(TransduceError, match="6 examples and 5 queries were asked of a window of 10 steps"):
         ClimateWindows(fields, 10).sample_task(6, 5, generator_for("train", 0))
@@ -162,3 +172,39 @@ def test_european_days_give_the_known_errors_of_their_context():
     for window, error in ((previous_week, 78.39), (previous_year, 83.89)):
         mean = np.stack([fields.u[window(fields, date)].mean(0) for date in test.time])
         assert latitude_weighted_mse(mean / 100, test.u / 100, fields.lat) == pytest.approx(error, abs=0.01)
+
+
+def test_queries_may_follow_the_examples_after_a_lag():
+    fields = daily("2001-01-01", "2001-02-01")
+    task = ClimateWindows(fields, window=12, lag=4).sample_task(5, 3, torch.Generator().manual_seed(0))
+    when = [int(np.flatnonzero((fields.v == v).all((1, 2)))[0]) for v in [*task.examples.v.numpy(), *task.queries.v.numpy()]]
+    first = when[5]
+    assert when[5:] == [first, first + 1, first + 2] and when[:5] == [first - 4 - i for i in range(5)]
+    with pytest.raises(TransduceError, match="5 examples and 3 queries, 6 steps apart, were asked of a window of 12 steps"):
+        ClimateWindows(fields, window=12, lag=6).sample_task(5, 3, torch.Generator())
+
+
+def test_queries_of_a_history_are_in_blocks_that_no_example_is_from(monkeypatch):
+    fields = daily("2001-01-01", "2001-12-31")
+    monkeypatch.setattr("transduce.families.climate_data.load_climate", lambda name: fields)
+    history = ClimateHistory(Period("of this test", "2001", "2001"), block=10)
+    task = history.sample_task(200, 50, torch.Generator().manual_seed(0))
+    queries, examples = ([int(np.flatnonzero((fields.v == v).all((1, 2)))[0]) for v in e.v.numpy()] for e in (task.queries, task.examples))
+    assert not set(queries) & set(examples) and len(set(examples)) == 200
+    assert all(np.diff(queries[i : i + 10]).tolist() == [1] * 9 for i in range(0, 50, 10))
+    with pytest.raises(TransduceError, match="400 examples and 50 queries in blocks of 10 were asked of 364 steps"):
+        history.sample_task(400, 50, torch.Generator())
+    later = ClimateHistory(Period("of this test", "2001-01", "2001-06"), Period("of this test", "2001-07", "2001-12"), 10)
+    task = later.sample_task(100, 20, torch.Generator().manual_seed(0))
+    assert max(np.flatnonzero((fields.v == v).all((1, 2)))[0] for v in task.examples.v.numpy()) < 181
+    assert min(np.flatnonzero((fields.v == v).all((1, 2)))[0] for v in task.queries.v.numpy()) >= 181
+
+
+def test_climate_fields_that_are_not_there(monkeypatch, tmp_path):
+    monkeypatch.setenv("TRANSDUCE_DATA", str(tmp_path))
+    monkeypatch.setattr("transduce.files.BESIDE", tmp_path / "beside")
+    load_climate.cache_clear()
+    with pytest.raises(TransduceError, match=r"eraint_europe_daily_t850.nc and .* are not in .*climate or .* set TRANSDUCE_DATA"):
+        load_climate("europe")
+    with pytest.raises(TransduceError, match="no climate fields are called 'mars'; known: europe"):
+        load_climate("mars")

@@ -1,7 +1,10 @@
 """Every figure comes out as .png and .svg, with its words, its lines and its order; names stand apart and looks are kept."""
 
 import re
+import sys
+from importlib.machinery import ModuleSpec
 from itertools import combinations
+from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,9 +13,11 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from transduce import figures
+from transduce.baselines import INDUCTIVE
 from transduce.experiments.adr import setting as adr
 from transduce.experiments.burgers import outliers
 from transduce.experiments.burgers import setting as burgers
+from transduce.figures import style
 from transduce.figures.style import LOOKS, label_ends, label_points, looks, spread
 from transduce.types import ExampleSet, Task, TransduceError
 
@@ -52,6 +57,27 @@ def searched():
         for method in ("burgers", "isolation forest"):
             rows.append({"varied": varied, "t": 5.0, "gap": gap, "share": share, "method": method, "precision": 1.0, "recall": 0.5})
     return rows
+
+
+def by_day(names=("ridge", "climate-europe", "vit")):
+    return [
+        {"regressor": name, "date": f"{year}-06-30", "error": 10.0 * (place + 1) + year % 3}
+        for place, name in enumerate(names)
+        for year in range(2007, 2011)
+    ]
+
+
+def by_context():
+    rows = by_size(("climate-europe", "patches"))
+    return [{**row, "context": context} for row in rows for context in ("week before", "year before")]
+
+
+def globe(title="2009-01", inset=(-30.0, 50.0)):
+    grid = {"lat": np.linspace(90, -90, 9).tolist(), "lon": np.linspace(-180, 160, 18).tolist()}
+    units = {"temperature": "°C", "pressure": "hPa", "told in context": "hPa", "error": "hPa"}
+    values = np.random.default_rng(0).normal(size=(4, 9, 18)) + np.array([10, 1000, 1003, 3])[:, None, None]
+    panels = [{"name": name, "unit": unit, **grid, "values": f.tolist()} for (name, unit), f in zip(units.items(), values, strict=True)]
+    return {"title": title, "panels": panels, "inset": {"lat": [30.0, 70.0], "lon": list(inset)}}
 
 
 FIGURES = {
@@ -103,6 +129,26 @@ FIGURES = {
             path,
         ),
         ["A", "B", "answer 3", "answer 4, not 3", "3: 0.50"],
+    ),
+    "drift": (
+        lambda path: figures.drift(by_day(), path, window=90, ours=("climate-europe",)),
+        ["ours (remembering)", "ridge", "ViT", "2008", "mean squared error", "of 90 days, hPa²"],
+    ),
+    "error_against": (
+        lambda path: figures.error_against(by_context(), "n", path, "days from the last of the context to the day that is asked about"),
+        [
+            "week before",
+            "year before",
+            "ours (remembering)",
+            "Transducer (patches)",
+            "hPa²",
+            "days from the last of the context to",
+            "1000",
+        ],
+    ),
+    "maps": (
+        lambda path: figures.maps([globe(), globe("2009-07")], path),
+        ["2009-01", "2009-07", "temperature", "pressure", "told in context", "error", "°C", "hPa", "60°N", "60°S", "90°W", "90°E", "0°"],
     ),
     "accuracy_against_time": (
         lambda path: figures.accuracy_against_time([{"regressor": n, "seconds": len(n), "mean": 1 / len(n)} for n in LOOKS], path),
@@ -216,6 +262,68 @@ def test_what_is_not_finite_is_left_out(tmp_path):
     assert "ours" in words(tmp_path / "training.svg") and "FNO" not in words(tmp_path / "training.svg")
 
 
+@pytest.fixture
+def drawn(monkeypatch):
+    """The figures that are drawn."""
+    kept = []
+
+    def keep(**options):
+        kept.append(Figure(**options))
+        return kept[-1]
+
+    monkeypatch.setattr(style, "Figure", keep)
+    return kept
+
+
+def test_drift_draws_ours_stronger_and_breaks_lines_where_nothing_is_known(drawn, tmp_path):
+    rows = by_day()
+    rows[1]["error"] = None
+    figures.drift(rows[::-1], tmp_path / "drift", window=30, ours=("climate-europe",))
+    lines = {line.get_color(): line for line in drawn[0].axes[0].lines}
+    ridge, ours, vit = (lines[LOOKS[name].colour] for name in ("ridge", "climate-europe", "vit"))
+    assert ours.get_linewidth() > 2 * max(ridge.get_linewidth(), vit.get_linewidth()) and ours.get_zorder() > ridge.get_zorder()
+    assert np.isnan(ridge.get_ydata()).tolist() == [False, True, False, False]
+    assert (np.diff(ours.get_xdata()) > 364).all()
+
+
+def test_maps_of_one_unit_share_their_colours_and_errors_have_zero_in_the_middle(drawn, tmp_path):
+    rows = [globe(), globe("2009-07")]
+    rows[1]["panels"][1]["values"][0][0] = 1050.0  # hPa
+    rows[1]["panels"][3]["values"][0][0] = -9.0
+    figures.maps(rows, tmp_path / "maps")
+    limits = np.array([axes.collections[0].get_clim() for axes in drawn[0].axes[:16]]).reshape(4, 4, 2)  # maps over insets, and columns
+    assert (limits == limits[0]).all()
+    assert (limits[0, 1] == limits[0, 2]).all() and limits[0, 1, 1] == 1050 and limits[0, 0, 1] < 20
+    assert limits[0, 3].tolist() == [-9, 9]
+
+
+def test_an_inset_across_the_seam_is_whole_and_outlined_on_both_sides(drawn, tmp_path):
+    figures.maps([globe(inset=(150.0, 230.0))], tmp_path / "maps")
+    above, inset = drawn[0].axes[0], drawn[0].axes[4]
+    assert inset.get_xlim() == (150, 230)
+    cells = inset.collections[0].get_coordinates()[0, :, 0]
+    assert cells[0] <= 150 and cells[-1] >= 230
+    sides = [patch.get_bbox() for patch in above.patches]
+    west, east = above.get_xlim()
+    assert sum(side.x0 < east and side.x1 > west for side in sides) == 2
+
+
+def test_coastlines_are_those_that_are_at_hand(drawn, tmp_path, monkeypatch):
+    cartopy, reader = ModuleType("cartopy"), ModuleType("cartopy.io.shapereader")
+    cartopy.__spec__, cartopy.config = ModuleSpec("cartopy", None), {"pre_existing_data_dir": "", "data_dir": str(tmp_path)}
+    coast = SimpleNamespace(coords=[(-20.0, 35.0), (0.0, 60.0), (40.0, 40.0)])
+    reader.Reader = lambda file: SimpleNamespace(geometries=lambda: [coast, SimpleNamespace(geoms=[coast])])
+    monkeypatch.setitem(sys.modules, "cartopy", cartopy)
+    monkeypatch.setitem(sys.modules, "cartopy.io.shapereader", reader)
+    figures.maps([globe()], tmp_path / "without")
+    file = tmp_path / "shapefiles" / "natural_earth" / "physical" / "ne_110m_coastline.shp"
+    file.parent.mkdir(parents=True)
+    file.touch()
+    figures.maps([globe()], tmp_path / "with")
+    without, with_coasts = (figure.axes[0].lines for figure in drawn)
+    assert len(without) == 0 and with_coasts[0].get_xydata().tolist() == [[-20, 35], [0, 60], [40, 40]]
+
+
 def test_nothing_is_written_when_drawing_fails(tmp_path):
     with pytest.raises(TransduceError, match="at most 3"):
         figures.operators_needed([with_interval(1.0, regressor="adr", operators=50, n=n) for n in range(1, 5)], tmp_path / "operators")
@@ -231,7 +339,8 @@ def test_no_two_regressors_look_alike():
     seen = looks(["adr", "mine", "another", "kernel-ridge"])
     assert (seen["mine"].label, seen["another"].label) == ("mine", "another")
     assert len({look.shape for look in seen.values()}) == 4
-    for together in (adr.REGRESSORS, (*burgers.MODELS, *burgers.INSTANT, *burgers.FITTED, burgers.FAMILY_WIDE), outliers.NAMES):
+    climate = ("climate-europe", "patches", *INDUCTIVE)
+    for together in (adr.REGRESSORS, (*burgers.MODELS, *burgers.INSTANT, *burgers.FITTED, burgers.FAMILY_WIDE), outliers.NAMES, climate):
         assert len({look.shape for look in looks(together).values()}) == len(together)  # in one figure, some day
     assert LOOKS["adr"].width == max(look.width for look in LOOKS.values())
     with pytest.raises(TransduceError, match="Draw fewer"):

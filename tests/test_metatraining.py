@@ -14,7 +14,7 @@ import torch
 from conftest import small_transducer
 
 from transduce import ExampleSet, Task, Training, TransduceError, evaluate, metatrain
-from transduce.baselines import KernelRidge
+from transduce.baselines import KernelRidge, Maml
 from transduce.evaluation import summarise
 from transduce.metatraining import LOSSES, Episode, draw, stack
 from transduce.metrics import relative_mse
@@ -305,6 +305,17 @@ def test_every_loss_descends(loss):
     before = metatrain(T, Scalings(), replace(TRAINING, steps=1, loss=loss, lr=1e-9, muon_lr=1e-9), validation=Scalings())
     after = metatrain(T, Scalings(), replace(TRAINING, steps=40, loss=loss), validation=Scalings())
     assert after < before
+
+
+def test_checkpointing_changes_nothing_but_memory():
+    trained = {}
+    for checkpointing in (False, True):
+        T = small_transducer().float()
+        error = metatrain(T, Scalings(), TRAINING, validation=Scalings(), checkpointing=checkpointing)
+        trained[checkpointing] = (error, *parameters(T))
+    assert trained[False] == trained[True]
+    with pytest.raises(TransduceError, match="checkpointing=True with a Maml; expected a Transducer"):
+        metatrain(Maml(), Scalings(), TRAINING, checkpointing=True)
 
 
 def test_schedules():

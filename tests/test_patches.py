@@ -3,8 +3,12 @@
 import numpy as np
 import pytest
 import torch
+import xarray as xr
+from climate_samples import real
 
 from transduce import Euclidean, ExampleSet, TransduceError, Transducer
+from transduce.families import open_climate
+from transduce.metatraining import Episode
 from transduce.spaces import Patches, space_from_config
 from transduce.transforms import Neighbours
 from transduce.uncertainty import many_regressions
@@ -82,12 +86,73 @@ def test_any_size_of_field_and_any_kind_of_array(fields):
     assert isinstance(T.regress(ExampleSet(*[f.numpy() for f in tall[:2]]))(tall[2].numpy()), np.ndarray)
 
 
+def globe(values, name, units):
+    """Fields on 6 x 9 points of the globe, north first, an hour apart."""
+    time = np.datetime64("2025-11-11T00", "s") + np.arange(len(values)) * np.timedelta64(1, "h")
+    coordinates = {"time": time, "lat": ("lat", np.arange(75, -76, -30.0), {"units": "degrees_north"}), "lon": np.arange(-180, 180, 40.0)}
+    return xr.DataArray(values.numpy(), {**coordinates, "number": 0}, ["time", "lat", "lon"], name, {"units": units})
+
+
+def test_answers_about_the_globe_have_the_places_of_the_query_and_the_units_of_the_examples(fields):
+    v, u, q = fields
+    kelvin, pascal, asked = globe(v, "t2m", "K"), globe(u, "sp", "Pa"), globe(q, "t2m", "K")
+    O, plain = transducer().regress(ExampleSet(kelvin, pascal)), transducer().regress(ExampleSet(v, u))(q)
+    answer = O(asked)
+    assert answer.dims == asked.dims and answer.name == "sp" and answer.attrs == {"units": "Pa"}
+    assert answer.coords.to_dataset().identical(asked.coords.to_dataset())
+    np.testing.assert_array_equal(answer.values, plain.numpy())
+    assert O.layer_estimates(asked).dims == ("layer", "time", "lat", "lon")
+    unnamed = transducer().regress(ExampleSet(v, u))(asked)
+    assert unnamed.name is None and unnamed.attrs == {} and unnamed.lat.attrs == {"units": "degrees_north"}
+    with pytest.raises(TransduceError, match="v has coordinates 'lat' of unequal steps"):
+        O(asked.assign_coords(lat=[75.0, 45.0, 15.0, -15.0, -45.0, -90.0]))
+
+
+def test_a_day_of_era5_is_read_and_answered_in_its_units():
+    """Kelvin in and pascal out, whatever kind of array; the same weights tell hectopascal from degrees Celsius."""
+    fields = open_climate(*real("era5_surface_2025_11_11.nc"))
+    torch.manual_seed(0)
+    T = Transducer(Patches(20, 6, 280.0, 20.0), Patches(20, 6, 1e5, 1e4), **SMALL).eval()
+    kelvin, pascal = fields.to_xarray(fields.v, of="v"), fields.to_xarray(fields.u)
+    answer = T.regress(ExampleSet(kelvin[:15], pascal[:15]))(kelvin[15:20])
+    assert answer.coords.to_dataset().identical(pascal[15:20].coords.to_dataset())
+    assert answer.name == "sp" and answer.attrs == {"units": "Pa"} and answer.dtype == np.float32 and answer.shape == (5, 181, 360)
+    for kind in (np.asarray, torch.from_numpy):
+        v, u = kind(fields.v), kind(fields.u)
+        np.testing.assert_array_equal(T.regress(ExampleSet(v[:15], u[:15]))(v[15:20]), answer.values)
+    other = Transducer(Patches(20, 6, 6.85, 20.0), Patches(20, 6, 1e3, 1e2), **SMALL).eval()
+    other.load_state_dict(T.state_dict())
+    celsius, hectopascal = kelvin - 273.15, pascal / 100
+    np.testing.assert_allclose(100 * other.regress(ExampleSet(celsius[:15], hectopascal[:15]))(celsius[15:20]), answer, rtol=1e-4)
+
+
 def test_every_parameter_learns(fields):
     v, u, q = fields
     T = transducer().train()
     T.regress(ExampleSet(v, u))(q).square().sum().backward()
     still = {name for name, p in T.named_parameters() if p.requires_grad and (p.grad is None or not p.grad.any())}
     assert still == set()
+
+
+@pytest.mark.parametrize("kappa", ["exp_dot", "rbf", "representer"])
+def test_gradients_are_the_same_with_checkpointing_and_less_is_held(fields, kappa):
+    v, u, q = fields
+    T = transducer(kappa=kappa, G=True, depth=3).train()
+    gradients, held = {}, {False: 0, True: 0}
+
+    def hold(t):
+        held[T.checkpointing] += t.numel()
+        return t
+
+    for T.checkpointing in (False, True):
+        T.zero_grad()
+        with torch.autograd.graph.saved_tensors_hooks(hold, lambda t: t):
+            errors = Episode(T)(v[None], u[None], q[None], u[None, :3])
+        errors.sum().backward()
+        gradients[T.checkpointing] = {name: p.grad for name, p in T.named_parameters() if p.requires_grad}
+    assert held[True] < held[False] / 4
+    assert all(gradient.any() for gradient in gradients[True].values())
+    torch.testing.assert_close(gradients[True], gradients[False])
 
 
 def test_weights_of_patches_come_back(tmp_path, fields):
@@ -110,6 +175,10 @@ def test_what_does_not_fit_is_said(fields):
     O = transducer().regress(ExampleSet(v, u))
     with pytest.raises(TransduceError, match=r"at=\(3, 3\) was asked of 3 x 5 patches of 2 x 2 points"):
         O(q, at=(3, 3))
+    with pytest.raises(TransduceError, match=r"v has 3 x 4 patches and examples.u has 3 x 5 patches; expected as many"):
+        O(q[:, :, :8])
+    with pytest.raises(TransduceError, match=r"examples.v has 3 x 5 patches and examples.u has 1 x 1 patches"):
+        transducer().regress(ExampleSet(v, u[:, :2, :2]))
     with pytest.raises(TransduceError, match="expected fields on a grid"):
         Patches(2, 4).encode(torch.zeros(1, 4, 4), torch.zeros(16, 2))
     with pytest.raises(TransduceError, match="Regress them one by one"):

@@ -22,6 +22,7 @@ import typer
 from typer.core import TyperGroup
 
 if TYPE_CHECKING:
+    from .transducer import Transducer
     from .types import Array, Regressor
 
 SIZES = [5, 10, 20, 50, 100, 200, 500]
@@ -105,28 +106,50 @@ Resolution = Annotated[
 
 @app.command(epilog="Example: transduce regress --model adr --examples pairs.npz --queries v.npz --out u.npz")
 def regress(
-    examples: Annotated[Path, typer.Option(help="Pairs: v and u of shape (n, *grid), in .npz, .nc, .h5 or .zarr.")],
-    queries: Annotated[Path, typer.Option(help="Functions v to answer for, (m, *grid).")],
+    examples: Annotated[
+        Path, typer.Option(help="Pairs: v and u of shape (n, *grid), in .npz, .nc, .h5 or .zarr. Climate: a file or more, as t.nc,msl.nc.")
+    ],
+    queries: Annotated[Path, typer.Option(help="Functions v to answer for, (m, *grid). Climate: a file or more.")],
     out: Annotated[Path, typer.Option(help="Where the answers u go, in the format of its suffix.")],
     model: Annotated[str, typer.Option(help="A bundled model, or a .safetensors file.")] = "adr",
     at: Annotated[
         int | None, typer.Option(min=1, help="Answer on a uniform grid of this many points; default: that of the examples' u.")
     ] = None,
-    v: Annotated[str, typer.Option(help="The variable of inputs.")] = "v",
-    u: Annotated[str, typer.Option(help="The variable of outputs.")] = "u",
-    x: Annotated[str, typer.Option(help="The variable of positions, if sensors are scattered.")] = "x",
+    v: Annotated[str | None, typer.Option(help="The variable of inputs; default: v. Climate: temperature, by its usual names.")] = None,
+    u: Annotated[str | None, typer.Option(help="The variable of outputs; default: u. Climate: pressure, by its usual names.")] = None,
+    x: Annotated[str | None, typer.Option(help="The variable of positions, if sensors are scattered; default: x.")] = None,
     force: Force = False,
 ) -> None:
     """Regress the operator that example pairs come from, and apply it to new functions."""
+    from .spaces import Region
+    from .storage import check_writable, write_arrays
+    from .transducer import Transducer
+    from .types import TransduceError
+
+    check_writable(out, force)
+    T = Transducer.from_pretrained(model)
+    if isinstance(T.V, Region):
+        if at is not None or x is not None:
+            grid = " x ".join(map(str, T.V.grid))
+            raise TransduceError(f"{'--x' if at is None else '--at'} was given to a model of a region, whose grid is {grid}. Leave it out.")
+        answers, n, milliseconds = _climate_answers(T, _files(examples), _files(queries), v, u)
+    else:
+        answers, n, milliseconds = _answers(T, examples, queries, v or "v", u or "u", x or "x", at)
+    write_arrays(out, answers, force, attrs={"model": Path(model).stem, "examples": n})
+    m = len(next(iter(answers.values())))
+    _say(f"{model}: n = {n} examples, {m} queries, {milliseconds:.1f} ms, written to {out}")
+
+
+Answers = tuple[dict[str, Any], int, float]  # by name, from how many examples, in how many milliseconds
+
+
+def _answers(T: Transducer, examples: Path, queries: Path, v: str, u: str, x: str, at: int | None) -> Answers:
     import numpy as np
 
     from .families.images import check_pixels
     from .recipes import IMAGES_TO_CLASSES
-    from .storage import check_writable, read_examples, read_functions, read_variable, write_arrays
-    from .transducer import Transducer
+    from .storage import read_examples, read_functions, read_variable
 
-    check_writable(out, force)
-    T = Transducer.from_pretrained(model)
     classifies = all(IMAGES_TO_CLASSES[space].items() <= T.config[space].items() for space in "VU")
     if classifies:
         _check_classes(read_variable(examples, u), f"{u} in {examples}", T.U.size)
@@ -139,9 +162,24 @@ def regress(
     u_hat = T.regress(pairs)(v_query, at=at, x=x_query)
     milliseconds = 1000 * (time.perf_counter() - start)
     at_sensors = pairs.x is not None and at is None
-    answers = {u: np.asarray(u_hat), x: np.asarray(pairs.x)} if at_sensors else {u: u_hat}
-    write_arrays(out, answers, force, attrs={"model": Path(model).stem, "examples": len(pairs)})
-    _say(f"{model}: n = {len(pairs)} examples, {len(u_hat)} queries, {milliseconds:.1f} ms, written to {out}")
+    return {u: np.asarray(u_hat), x: np.asarray(pairs.x)} if at_sensors else {u: u_hat}, len(pairs), milliseconds
+
+
+def _climate_answers(T: Transducer, examples: list[Path], queries: list[Path], v: str | None, u: str | None) -> Answers:
+    """The queries are read from the variable that the examples were: another temperature is that of another height."""
+    from .climate_regression import regress_climate
+    from .families import open_climate, open_inputs
+
+    fields = open_climate(examples, v=v, u=u)
+    v_query = open_inputs(queries, v=fields.names[0])
+    start = time.perf_counter()
+    u_hat = regress_climate(T, fields, v_query)
+    return {fields.names[1]: u_hat}, len(fields), 1000 * (time.perf_counter() - start)
+
+
+def _files(given: Path) -> list[Path]:
+    """The files in "t.nc,msl.nc"."""
+    return [given] if given.exists() else [Path(name.strip()) for name in str(given).split(",")]
 
 
 def _check_classes(u: Array, name: str, classes: int) -> None:
@@ -378,7 +416,7 @@ def _print_table(rows: list[dict[str, Any]], title: str) -> None:
 
 @app.command(epilog="Example: transduce reproduce adr --quick")
 def reproduce(
-    experiment: Annotated[str, typer.Argument(help="The experiment: adr, burgers or images.")],
+    experiment: Annotated[str, typer.Argument(help="The experiment: adr, burgers, climate or images.")],
     quick: Annotated[bool, typer.Option("--quick", help="Everything, but small: minutes. Its numbers mean little.")] = False,
     only: Annotated[str | None, typer.Option(metavar="PART,...", help="Some of its tables and figures; default: all.")] = None,
     out: Annotated[Path | None, typer.Option(help="The folder of results; default: results/NAME, or results/NAME-quick.")] = None,

@@ -1,4 +1,4 @@
-"""Files written whole or not at all, and what a result says of where it comes from."""
+"""Files written whole or not at all, where data is looked for, and what a result says of where it comes from."""
 
 from __future__ import annotations
 
@@ -18,6 +18,13 @@ import torch
 from .types import TransduceError
 
 PathLike = str | os.PathLike[str]
+BESIDE = Path(__file__).parents[2] / "shared" / "data"
+
+
+def data_folders() -> list[Path]:
+    """Where data is looked for: the folder that TRANSDUCE_DATA names, then `shared/data` beside the project's."""
+    named = os.environ.get("TRANSDUCE_DATA")
+    return [*([Path(named)] if named else []), BESIDE]
 
 
 @contextmanager

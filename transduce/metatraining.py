@@ -182,16 +182,22 @@ def metatrain(
     out: str | Path | None = None,
     fabric: Any = None,
     until: float = 0.0,
+    checkpointing: bool = False,
 ) -> float | None:
     """Meta-train T in place; returns its validation error, the mean relative squared error at n = 50 or the nearest trained n.
 
     validation: the family of the validation tasks, drawn with seeds that training never uses; give the family itself when it draws
     new operators. out: a folder for checkpoint, log and TensorBoard events; started again with the same folder, the run goes on
     where its last checkpoint stood, even with more `steps`. fabric: a Lightning Fabric that was set up otherwise.
-    until: stop as soon as the validation error is this small.
+    until: stop as soon as the validation error is this small. checkpointing: hold less memory in a step, for more time: of each layer what
+    goes in, from which the rest is computed anew for the gradient, which stays the same.
     """
     fabric = fabric or make_fabric()
     T.to(fabric.device).train()
+    if isinstance(T, Transducer):
+        T.checkpointing = checkpointing
+    elif checkpointing:
+        raise TransduceError(f"checkpointing=True with a {type(T).__name__}; expected a Transducer. Leave it out.")
     prepare(T, family, training)
     run = Run(T, training, described(family), fabric.world_size)
     folder = None if out is None else Path(out)
@@ -243,6 +249,8 @@ def prepare(T: Learner, family: OperatorFamily, training: Training) -> None:
         space.check(to_tensor(getattr(tasks[0].examples, name), name), None if x is None else to_tensor(x, "x"), f"the family's {name}")
     if training.standardise and isinstance(T, Transducer) and bool((T.spread == 1).all()):
         batch = stack(tasks)
+        for space, name in ((T.V, "v"), (T.U, "u")):
+            space.measure(batch[name].to(T.spread).flatten(0, 1))
         T.standardise(T.V.encode(batch["v"].to(T.spread), batch.get("x")))
 
 

@@ -8,20 +8,50 @@ from typing import Any
 
 import torch
 
-from .families import AdvectionDiffusionReaction, Burgers2d, ComposedImages, Mixture, Moved, PermutedImages, SyntheticImages
+from .families import (
+    AdvectionDiffusionReaction,
+    Burgers2d,
+    ClimateHistory,
+    ClimateWindows,
+    ComposedImages,
+    Mixture,
+    Moved,
+    Period,
+    PermutedImages,
+    SyntheticImages,
+)
 from .files import provenance
 from .generation import generate
 from .metatraining import Training, described, make_fabric, metatrain
 from .storage import StoredFamily
 from .transducer import Transducer
-from .types import OperatorFamily, TransduceError
+from .types import ExampleSet, OperatorFamily, TransduceError
+
+
+@dataclass(frozen=True)
+class Remembering:
+    """What follows the training of a kernel whose examples the weights are to remember. While those of `known` are, `training` on windows
+    of other years tells how far the operators of windows differ from what they have in common; in the end all pairs of `kept` are."""
+
+    known: Period
+    windows: ClimateWindows
+    training: Training
+    kept: Period
+
+    def trained(self, T: Transducer, out: Path, fabric: Any) -> Transducer:
+        """T with its memory."""
+        learner, whole = (T.remember(ExampleSet(period.fields.v, period.fields.u)) for period in (self.known, self.kept))
+        metatrain(learner, self.windows, self.training, out=out, fabric=fabric)
+        whole.layers.load_state_dict(learner.layers.state_dict())
+        return whole
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """model: the config of the Transducer. family: what it learns. operators, examples: the size of the meta-dataset that is generated
-    once and drawn from; without operators, every task is drawn anew. moved: whether its pairs are moved by the
-    symmetries of vector fields. lesson: what comes before the training, if anything, in a folder of its own. training: the rest."""
+    """model: the config of the Transducer. family: what it learns; validation: what it is validated on, if not on that. operators,
+    examples: the size of the meta-dataset that is generated once and drawn from; without operators, every task is drawn anew. moved:
+    whether its pairs are moved by the symmetries of vector fields. lesson: what comes before the training, if anything, in a folder of
+    its own; remembering: what comes after it. training: the rest."""
 
     name: str
     model: dict[str, Any]
@@ -31,14 +61,19 @@ class Recipe:
     family: Any = field(default_factory=AdvectionDiffusionReaction)
     moved: bool = False
     lesson: Training | None = None
+    validation: Any = None
+    remembering: Remembering | None = None
 
     def record(self) -> dict[str, Any]:
         """What a card says of the recipe."""
-        return {**asdict(self), "family": described(self.family)}
+        families = {name: described(family) for name in ("family", "validation") if (family := getattr(self, name)) is not None}
+        return {**asdict(replace(self, family=None, validation=None)), **families}
 
 
 IMAGES_TO_CLASSES = {"V": {"space": "Euclidean", "size": 784}, "U": {"space": "Euclidean", "size": 10}}
 IMAGES = Mixture((PermutedImages("mnist", (1, 2, 4, 7, 14)), SyntheticImages(), ComposedImages("mnist")), (0.3, 0.3, 0.4))
+EUROPE = {"space": "Region", "lat": [55 - 2.5 * i for i in range(11)], "lon": [-15 + 2.5 * i for i in range(13)]}
+LEARNED_FROM, CHOSEN_ON, KNOWN = (Period("europe", *years) for years in (("2000", "2004"), ("2005", "2006"), ("2000", "2006")))
 ALL_MODES = {name: {"space": "SineModes", "modes": 99} for name in "VU"}  # of 101 points
 RECIPES = {
     recipe.name: recipe
@@ -178,6 +213,31 @@ RECIPES = {
                 validate_every=250,
             ),
         ),
+        Recipe(
+            name="climate-europe",
+            model={"V": EUROPE, "U": EUROPE, "kappa": "metric", "depth": 1, "rank": 32},
+            family=ClimateHistory(LEARNED_FROM),
+            validation=ClimateHistory(LEARNED_FROM, CHOSEN_ON),
+            training=Training(
+                steps=300,
+                muon_lr=0.0,
+                tasks=1,
+                n=(900, 900),
+                queries=400,
+                warmup=1,
+                loss="relative_mse",
+                validate_every=100,
+                validation_tasks=8,
+            ),
+            remembering=Remembering(
+                known=LEARNED_FROM,
+                windows=ClimateWindows(CHOSEN_ON, window=26, lag=7),
+                training=Training(
+                    steps=150, lr=3e-3, muon_lr=0.0, tasks=8, n=(15, 15), queries=5, warmup=1, loss="relative_mse", standardise=False
+                ),
+                kept=KNOWN,
+            ),
+        ),
     ]
 }
 
@@ -217,7 +277,7 @@ def train(
     except OSError as problem:
         raise TransduceError(f"{out} is not a folder and cannot be made one ({problem.strerror}). Give another.") from None
     family: OperatorFamily = recipe.family
-    validation = family
+    validation = family if recipe.validation is None else recipe.validation
     if data is not None:
         family, validation = StoredFamily(data).hold_out(0.05)
         training = fitted(training, family.v.shape[1], data)
@@ -235,6 +295,8 @@ def train(
     if lesson is not None:
         metatrain(T, family, lesson, out=out / "lesson", fabric=fabric)
     error = metatrain(T, family, training, validation=validation, out=out, fabric=fabric, until=until)
+    if recipe.remembering is not None and data is None and start is None:
+        T = recipe.remembering.trained(T, out / "windows", fabric)
     path = out / f"{recipe.name}.safetensors"
     if fabric.is_global_zero:
         T.save_pretrained(path, recipe=replace(recipe, training=training, lesson=lesson).record(), validation_error=error, **about)

@@ -12,7 +12,7 @@ examples carry what is left of u to explain, and the queries what has been expla
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,14 +20,16 @@ import torch
 import xarray as xr
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
 from . import weights
 from .bands import half_widths_of
-from .kernels import Attention, Kappa, Known, Patchwise, kernel, prior_of, start_with_descent
+from .kernels import Attention, Kappa, Known, Metric, Patchwise, Remembered, kernel, prior_of, start_with_descent
 from .spaces import Patches, Space, space_from_config
 from .transforms import Feedforward, Neighbours
 from .types import ExampleSet, TransduceError, check_coordinates, like, to_tensor
 
+DIFFERENCE = 0.03  # the variance, at first, by which operators differ from what is remembered, in units of what examples leave
 CHUNK = 1024  # queries, or their patches, that are answered at once, or as many fewer as a prior's grid is larger
 
 
@@ -39,6 +41,26 @@ class Layer(nn.Module):
     def __init__(self, F: nn.Module, G: nn.Module, kappa: Kappa):
         super().__init__()
         self.F, self.G, self.kappa = F, G, kappa
+
+    def condition(
+        self,
+        v: Float[Tensor, "b n *grid d_v"],
+        u: Float[Tensor, "b n *grid d_u"],
+        mask: Bool[Tensor, "b n"] | None,
+        known: Known | None,
+        last: bool,
+    ) -> tuple[Float[Tensor, "b n *grid d_v"], Float[Tensor, "b n *grid d_u"], Any]:
+        """The examples' streams after this step, of which u is not needed after the last, and what the kernel keeps of them."""
+        v, u = self.F(v), self.G(u)
+        kept = self.kappa.condition(v, u, mask, known)
+        return v, u if last else self.kappa.carry(kept, v, u), kept
+
+    def query(
+        self, kept: Any, v: Float[Tensor, "b m *grid d_v"], u: Float[Tensor, "b m *grid d_u"]
+    ) -> tuple[Float[Tensor, "b m *grid d_v"], Float[Tensor, "b m *grid d_u"]]:
+        """The queries' streams after this step."""
+        v, u = self.F(v), self.G(u)
+        return v, u + self.kappa(kept, v)
 
 
 @torch.no_grad()
@@ -60,21 +82,24 @@ class Transducer(nn.Module):
     """T: examples -> operator.
 
     V, U: the spaces of inputs and outputs. depth: L. heads, width: J heads of this many features. kappa: "exp_dot", "rbf", "l2",
-    "representer" or "convolutional". hidden: of F and G, or of the representer's features. tied: one layer used L times.
+    "representer", "convolutional" or "metric". hidden: of F and G, or of the representer's features. tied: one layer used L times.
     Of the paper's kernels: tau, their temperature, learned unless learn_tau is False; bias: in query and key; gain: of the initial
     weights (Xavier); init: "mirrored" starts as a smoother (`start_mirrored`); "descent" adds
     a solver of least squares (kernels/descent.py); memory: features of both streams
     beside their coefficients, which start at zero and are not part of the answer. Of the representer: feature_layers, ridges, universal
     (see kernels/representer.py). Of the convolutional one: convolutions (see kernels/convolutional.py).
+    Of the metric one: rank, signal (see kernels/metric.py).
     F, G: whether inputs and outputs are transformed, by default only beside the paper's kernels; shared: by the same network. Between
     `Patches`, kernels act at every patch by itself; neighbours: how many patches away G looks, 0 for not at all.
-    prior: the options of a `Prior`, on whose answers the layers, if any, build: see kernels/prior.py.
+    prior: the options of a `Prior`, on whose answers the layers, if any, build: see kernels/prior.py; `remember` makes another kind.
 
     >>> T = Transducer(SineModes(64), SineModes(64), depth=2, heads=4, width=16, hidden=64)
     >>> O = T.regress(ExampleSet(v, u))      # v, u of shape (50, 101)
     >>> O(v_query).shape                     # v_query of shape (7, 101)
     (7, 101)
     """
+
+    checkpointing = False  # whether layers in training keep only what goes in, and compute the rest anew for gradients
 
     def __init__(
         self,
@@ -93,6 +118,8 @@ class Transducer(nn.Module):
         ridges: int = 2,
         universal: bool = True,
         convolutions: tuple[int, ...] = (32, 64, 96),
+        rank: int = 32,
+        signal: float = 50.0,
         F: bool | None = None,
         G: bool | None = None,
         shared: bool = False,
@@ -246,20 +273,21 @@ class Transducer(nn.Module):
         """What each layer keeps of the examples: all that a query needs. known: what each layer kept of some of them before."""
         v, u, kept = self._widened(v / self.spread), self._widened(u), []
         for i, layer in enumerate(self._steps()):
-            v, u = layer.F(v), layer.G(u)
-            kept.append(layer.kappa.condition(v, u, mask, None if known is None else known[i]))
-            if i + 1 < len(self._steps()):
-                u = layer.kappa.carry(kept[-1], v, u)
+            last = i + 1 == len(self._steps())
+            v, u, sources = self._run(layer.condition, v, u, mask, None if known is None else known[i], last)
+            kept.append(sources)
         return kept
 
     def query(self, kept: list[Any], v: Float[Tensor, "b m *grid d_v"]) -> list[Float[Tensor, "b m *grid d_u"]]:
         """The queries' stream after each layer; the last is the answer."""
         v, u, stream = self._widened(v / self.spread), self._widened(v.new_zeros(*v.shape[:-1], self.U.size)), []
         for layer, sources in zip(self._steps(), kept, strict=True):
-            v, u = layer.F(v), layer.G(u)
-            u = u + layer.kappa(sources, v)
+            v, u = self._run(layer.query, sources, v, u)
             stream.append(u[..., : self.U.size])
         return stream
+
+    def _run(self, step: Callable[..., Any], *inputs: Any) -> Any:
+        return checkpoint(step, *inputs, use_reentrant=False) if self.checkpointing and self.training else step(*inputs)
 
     def read(self, v: Float[Tensor, "1 n *grid d_v"], u: Float[Tensor, "1 n *grid d_u"]) -> list[Any]:
         """What each layer needs of n functions and their images whichever of them are examples."""
@@ -298,6 +326,29 @@ class Transducer(nn.Module):
             stream.append(v)
         return stream
 
+    @torch.no_grad()
+    def remember(self, examples: ExampleSet) -> Transducer:
+        """A Transducer that knows what these examples tell before it is given any: they are kept in its weights (kernels/remembered.py).
+        Its own layer, which is not trained yet, regresses how the operator of new examples differs.
+
+        >>> T.remember(every_day).regress(last_fortnight)
+        """
+        if self.prior is not None or self.depth != 1 or self.config["kappa"] != "metric":
+            raise TransduceError(
+                f"remember was asked of a model of {self.depth} layers with kappa={self.config['kappa']!r}, a prior: "
+                f"{self.prior is not None}; expected one layer with kappa='metric' and no prior."
+            )
+        remembering = {"signal": DIFFERENCE, "prior": {"pairs": len(examples), "rank": self.config["rank"]}}
+        T = Transducer.from_config({**self.config, **remembering}).to(self.spread)
+        for mine, its in ((self.V, T.V), (self.U, T.U)):
+            its.load_state_dict(mine.state_dict())
+        T.spread.copy_(self.spread)
+        (v, _), (u, _) = (self.encode(space, f, None, name) for space, f, name in ((self.V, examples.v, "v"), (self.U, examples.u, "u")))
+        kernel, prior = self.layers[0].kappa, T._steps()[0].kappa
+        assert isinstance(kernel, Metric) and isinstance(prior, Remembered)
+        prior.remember(kernel, v / self.spread, u)
+        return T.eval()
+
     def regress(self, examples: Any) -> ConditionedOperator:
         """One pass over the examples; the result is called on new functions."""
         if not isinstance(examples, ExampleSet):
@@ -308,6 +359,14 @@ class Transducer(nn.Module):
 def sensors_of(v: Any, x: Tensor | None) -> Tensor | None:
     """The examples' scattered sensors, where functions v have as many values; else v are on a uniform grid."""
     return x if x is not None and np.shape(v)[-1:] == (len(x),) else None
+
+
+def check_patches(coefficients: Mapping[str, Float[Tensor, "n *grid d"]]) -> None:
+    """Raise if those of some functions are of other patches than those of others."""
+    patches = {name: " x ".join(map(str, c.shape[1:-1])) for name, c in coefficients.items()}
+    if len(set(patches.values())) > 1:
+        found = " and ".join(f"{name} has {count} patches" for name, count in patches.items())
+        raise TransduceError(f"{found}; expected as many, on one grid. Interpolate one of them.")
 
 
 class ConditionedOperator:
@@ -322,6 +381,7 @@ class ConditionedOperator:
         with self._gradients(examples.v, examples.u):
             v, _ = T.encode(T.V, examples.v, self.x, "examples.v")
             self._u, self._grid = T.encode(T.U, examples.u, self.x, "examples.u")
+            check_patches({"examples.v": v, "examples.u": self._u})
             self._kept = T.condition(v[None], self._u[None], known=known)
 
     def __call__(self, v: Any, at: Any = None, x: Any = None) -> Any:
@@ -331,7 +391,7 @@ class ConditionedOperator:
         u were. x: the positions of v's sensors, if scattered; default: the examples' own, where they fit, else a uniform grid.
         """
         with self._gradients(v):
-            return self._answer(self._stream(v, x)[-1], v, at)
+            return self._answer(self._last(self._coefficients(v, x)), v, at)
 
     def predict(self, v: Any, band: float = 0.9, at: Any = None, x: Any = None) -> tuple[Any, Any, Any]:
         """The images of v, and the lower and the upper end of a band meant to hold this share of their values: see `bands`.
@@ -348,7 +408,7 @@ class ConditionedOperator:
                 raise TransduceError("a model whose G transforms outputs has no bands; expected one with G=False: 'adr' or 'burgers'.")
             sources, channels = self._kept[-1], self.T.U.channels
             left = sources.residual[0]
-            residuals, answers, mean = (self._decode(c, at) for c in (left, self.left_out, self._queried(coefficients)[-1][0]))
+            residuals, answers, mean = (self._decode(c, at) for c in (left, self.left_out, self._last(coefficients)[0]))
             by_channel = zip(*(f.reshape(len(f), channels, -1).unbind(1) for f in (residuals, answers, mean)), strict=True)
             halves = [half_widths_of(r, a, sources.deviation[0], m, deviations, band).to(mean) for r, a, m in by_channel]
             lead = 1 + (channels > 1)
@@ -394,20 +454,22 @@ class ConditionedOperator:
     def layer_estimates(self, v: Any, at: Any = None, x: Any = None) -> Any:
         """The stream after each layer, decoded: shape (depth, *shape of a call); of a prior first, where there is one."""
         with self._gradients(v):
-            estimates = [self._answer(u, v, at) for u in self._stream(v, x)]
+            estimates = [self._answer(u, v, at) for u in self._streams(self._coefficients(v, x))]
         if isinstance(v, xr.DataArray):
             return xr.concat(estimates, "layer")
         return torch.stack(estimates) if isinstance(v, Tensor) else np.stack(estimates)
 
-    def _stream(self, v: Any, x: Any) -> list[Tensor]:
-        return self._queried(self._coefficients(v, x))
-
     def _coefficients(self, v: Any, x: Any) -> Float[Tensor, "1 m *grid d_v"]:
-        return self.T.encode(self.T.V, v, sensors_of(v, self.x) if x is None else to_tensor(x, "x"), "v")[0][None]
+        coefficients = self.T.encode(self.T.V, v, sensors_of(v, self.x) if x is None else to_tensor(x, "x"), "v")[0]
+        check_patches({"v": coefficients, "examples.u": self._u})
+        return coefficients[None]
 
-    def _queried(self, coefficients: Float[Tensor, "1 m *grid d_v"]) -> list[Float[Tensor, "1 m *grid d_u"]]:
+    def _streams(self, coefficients: Float[Tensor, "1 m *grid d_v"]) -> list[Float[Tensor, "1 m *grid d_u"]]:
         parts = [self.T.query(self._kept, part) for part in self._chunks(coefficients)]
         return [torch.cat(layer, 1) for layer in zip(*parts, strict=True)]
+
+    def _last(self, coefficients: Float[Tensor, "1 m *grid d_v"]) -> Float[Tensor, "1 m *grid d_u"]:
+        return torch.cat([self.T.query(self._kept, part)[-1] for part in self._chunks(coefficients)], 1)
 
     def _chunks(self, coefficients: Float[Tensor, "1 m *grid d_v"]) -> Sequence[Tensor]:
         """Queries in parts, so that memory stays in the cache."""
@@ -425,7 +487,7 @@ class ConditionedOperator:
         return self.T.U.decode(u, at)
 
     def _like(self, u: Tensor, v: Any, at: Any) -> Any:
-        return like(u, v, at is None and self.x is None)
+        return like(u, v, at is None and self.x is None, of=self.examples.u)
 
     def _gradients(self, *inputs: Any) -> Any:
         """Record gradients only where someone can ask for them: to the inputs, or to a model in training."""

@@ -17,6 +17,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.functional import gelu, pad
 
+CHUNK = 400  # patches that look at their neighbours at once: memory is reused, and stays in the cache
+
 
 class Feedforward(nn.Module):
     """x + W_2 gelu(W_1 layer_norm(x))."""
@@ -43,8 +45,12 @@ class Neighbours(nn.Module):
         self.feedforward = Feedforward(d, hidden)
 
     def forward(self, x: Float[Tensor, "b n r c d"]) -> Float[Tensor, "b n r c d"]:
-        query, key, value = rearrange(self.query_key_value(self.norm(x)), "b n r c (k h e) -> k b n h r c e", k=3, h=self.heads)
-        rows, columns, reach = *x.shape[2:4], self.reach
+        parts = x.flatten(0, 1).split(max(1, CHUNK // (x.shape[2] * x.shape[3])))
+        return torch.cat([self._looked(part) for part in parts]).reshape(x.shape)
+
+    def _looked(self, x: Float[Tensor, "n r c d"]) -> Float[Tensor, "n r c d"]:
+        query, key, value = rearrange(self.query_key_value(self.norm(x)), "n r c (k h e) -> k n h r c e", k=3, h=self.heads)
+        rows, columns, reach = *x.shape[1:3], self.reach
         around = [pad(part, (0, 0, reach, reach, reach, reach)) for part in (key, value)]
         steps = [(i, j) for i in range(2 * reach + 1) for j in range(2 * reach + 1)]
         inside = pad(x.new_zeros(rows, columns), (reach,) * 4, value=-math.inf)
@@ -57,4 +63,4 @@ class Neighbours(nn.Module):
             -1,
         ).softmax(-1)
         found = sum(scores[..., s, None] * around[1][..., i : i + rows, j : j + columns, :] for s, (i, j) in enumerate(steps))
-        return self.feedforward(x + self.out(rearrange(found, "b n h r c e -> b n r c (h e)")))
+        return self.feedforward(x + self.out(rearrange(found, "n h r c e -> n r c (h e)")))

@@ -160,10 +160,11 @@ def to_tensor(array: Any, name: str) -> torch.Tensor:
     return array
 
 
-def like(result: torch.Tensor, template: Any, same_grid: bool = True) -> Any:
+def like(result: torch.Tensor, template: Any, same_grid: bool = True, of: Any = None) -> Any:
     """`result` as the kind of array that `template` is: torch on its device and dtype, numpy, or xarray.
 
-    A DataArray keeps the template's names and coordinates; of its grid only where the result is on the same one.
+    A DataArray keeps the template's dimensions and coordinates; of its grid only where the result is on the same one. Its name and
+    attributes, units among them, are those of `of`: an array of the same quantity, which the template need not be.
     """
     if isinstance(template, torch.Tensor):
         return result.to(device=template.device, dtype=template.dtype if template.is_floating_point() else result.dtype)
@@ -172,7 +173,8 @@ def like(result: torch.Tensor, template: Any, same_grid: bool = True) -> Any:
     values = values.astype(dtype, copy=False)
     if not isinstance(template, xr.DataArray):
         return values
+    name, attributes = (of.name, of.attrs) if isinstance(of, xr.DataArray) else (None, None)
     if same_grid and values.shape == template.shape:
-        return template.copy(data=values)
+        return xr.DataArray(values, template.coords, template.dims, name, attributes)
     dims = (template.dims[0], *(f"axis_{i}" for i in range(1, values.ndim)))
-    return xr.DataArray(values, dims=dims, coords={k: c for k, c in template.coords.items() if c.dims == dims[:1]})
+    return xr.DataArray(values, {k: c for k, c in template.coords.items() if c.dims == dims[:1]}, dims, name, attributes)

@@ -45,16 +45,25 @@ class Fno:
                 f"examples.v has {points} points and examples.u {asked}; an FNO answers on the grid it reads. "
                 "Interpolate one of them to the other's."
             )
-        both_signs = 2 * self.modes - 1
-        return _fno()(
-            n_modes=(*[both_signs] * (v.ndim - 3), both_signs - 1),  # of the last axis neuraloperator keeps one more
-            positional_embedding="grid" if v.ndim == 3 else None,
-            in_channels=v.shape[1],
-            out_channels=u.shape[1],
-            hidden_channels=self.width,
-            n_layers=self.layers,
-            domain_padding=self.padding or None,
-        )
+        channels = v.shape[1], u.shape[1]
+        return fno_network(v.ndim - 2, channels, self.modes, self.width, self.layers, self.padding, positions=v.ndim == 3)
+
+
+def fno_network(
+    dims: int, channels: tuple[int, int], modes: int, width: int, layers: int, padding: float, positions: bool, dropout: float = 0.0
+) -> Any:
+    """neuraloperator's network, from (n, channels of v, *grid) to (n, channels of u, *grid). positions: are further channels."""
+    both_signs = 2 * modes - 1
+    return _fno()(
+        n_modes=(*[both_signs] * (dims - 1), both_signs - 1),  # of the last axis neuraloperator keeps one more
+        positional_embedding="grid" if positions else None,
+        in_channels=channels[0],
+        out_channels=channels[1],
+        hidden_channels=width,
+        n_layers=layers,
+        domain_padding=padding or None,
+        channel_mlp_dropout=dropout,
+    )
 
 
 def periodic_fno() -> Fno:

@@ -87,6 +87,11 @@ def nearest_neighbours() -> Scikit:
     return Scikit(estimator)
 
 
+def nearest_example() -> Scikit:
+    """The u of the example whose v is nearest: nothing is chosen."""
+    return Scikit(lambda n: KNeighborsRegressor(1))
+
+
 def decision_tree() -> Scikit:
     """The depth and the least size of a leaf chosen by cross-validation."""
     choices = {"max_depth": DEPTHS, "min_samples_leaf": LEAVES}

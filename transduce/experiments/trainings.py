@@ -45,7 +45,7 @@ class Trained:
     curve: list[Row]
 
 
-def trained(lab: Lab, model: Row, how: Training, data: OperatorFamily, validation: OperatorFamily) -> Trained:
+def trained(lab: Lab, model: Row, how: Training, data: OperatorFamily, validation: OperatorFamily | None) -> Trained:
     """A model, or a rival that is meta-trained, trained on `data`, going on where it stopped."""
     described = json.dumps([model, asdict(how), repr(data), lab.scale.seed], sort_keys=True)
     identity = hashlib.sha256(described.encode()).hexdigest()[:12]

@@ -2,12 +2,18 @@
 
 from .adr import AdvectionDiffusionReaction as AdvectionDiffusionReaction
 from .burgers import Burgers2d as Burgers2d
+from .climate import ClimateHistory as ClimateHistory
 from .climate import ClimateWindows as ClimateWindows
+from .climate import latitude_weighted_mse as latitude_weighted_mse
+from .climate import latitude_weights as latitude_weights
 from .climate import previous_week as previous_week
 from .climate import previous_year as previous_year
+from .climate_data import Period as Period
+from .climate_data import load_climate as load_climate
 from .climate_fields import ClimateFields as ClimateFields
 from .climate_fields import regridded as regridded
 from .climate_files import open_climate as open_climate
+from .climate_files import open_inputs as open_inputs
 from .composed_images import ComposedImages as ComposedImages
 from .era5 import download_era5 as download_era5
 from .era5 import era5_online as era5_online

@@ -24,6 +24,7 @@ import xarray as xr
 from jaxtyping import Float64, Int
 
 from ..types import Array, ExampleSet, Task, TransduceError
+from .climate_data import Period
 from .climate_fields import ClimateFields
 
 
@@ -85,39 +86,86 @@ def _year_before(date: np.datetime64) -> np.datetime64:
 
 @dataclass(frozen=True, eq=False)
 class ClimateWindows:
-    """Tasks from random windows of consecutive steps: m of them, drawn anywhere in it, are queries, and n of the others examples.
+    """Tasks from random windows of consecutive steps.
 
-    window: its length; the paper has 20 days, 5 to be told from 15. v and u have shape (n, lat, lon), in the units of the fields.
+    window: its length. lag: 0, and the m queries are drawn anywhere in it and n of the others are examples; the paper has 20 days, 5 to be
+    told from 15. Or the steps from the last example to the first query: the n and the m are then consecutive, as when a model is used.
+    v and u have shape (n, lat, lon), in the units of the fields.
 
     >>> task = ClimateWindows(fields.select(slice("2010", "2014"))).sample_task(15, 5, generator)
     """
 
-    fields: ClimateFields
+    fields: ClimateFields | Period
     window: int = 20
+    lag: int = 0
 
     def __post_init__(self) -> None:
-        if self.window < 2 or not self.starts.size:
+        if isinstance(self.fields, ClimateFields):
+            self._check()
+
+    def _check(self) -> None:
+        if self.window < 2 or self.lag < 0 or not self.starts.size:
             raise TransduceError(
-                f"window={self.window}, of {len(self.fields)} steps with {len(self.fields.gaps())} gaps; expected 2 or more, and so many "
-                "consecutive ones somewhere. Make the window shorter."
+                f"window={self.window}, lag={self.lag}, of {len(self._steps)} steps with {len(self._steps.gaps())} gaps; expected 2 or "
+                "more, a lag from 0, and so many consecutive steps somewhere. Make the window shorter."
             )
+
+    @property
+    def _steps(self) -> ClimateFields:
+        return self.fields.fields if isinstance(self.fields, Period) else self.fields
 
     @cached_property
     def starts(self) -> Int[np.ndarray, " k"]:
         """The first steps of all windows without a gap."""
-        run = np.cumsum(np.append(0, self.fields.missing > 0))
+        run = np.cumsum(np.append(0, self._steps.missing > 0))
         last = len(run) - self.window
         return np.flatnonzero(run[: last + 1] == run[self.window - 1 :]) if last >= 0 else np.arange(0)
 
     def sample_task(self, n: int, m: int, generator: torch.Generator) -> Task:
-        if n + m > self.window:
+        self._check()
+        if n + m + max(self.lag - 1, 0) > self.window:
             raise TransduceError(
-                f"{n} examples and {m} queries were asked of a window of {self.window} steps; expected no more than those."
+                f"{n} examples and {m} queries{f', {self.lag} steps apart,' if self.lag else ''} were asked of a window of {self.window} "
+                "steps; expected no more than those."
             )
         start = self.starts[int(torch.randint(len(self.starts), (), generator=generator))]
-        picked = start + torch.randperm(self.window, generator=generator)[: n + m].numpy()
-        v, u = (torch.from_numpy(field[picked]) for field in (self.fields.v, self.fields.u))
+        if self.lag:
+            last = np.arange(self.window - m, self.window)
+            order = np.concatenate([last, last[0] - self.lag - np.arange(n)])
+        else:
+            order = torch.randperm(self.window, generator=generator)[: n + m].numpy()
+        v, u = (torch.from_numpy(field[start + order]) for field in (self._steps.v, self._steps.u))
         return Task(ExampleSet(v[m:], u[m:]), ExampleSet(v[:m], u[:m]))
+
+
+@dataclass(frozen=True, eq=False)
+class ClimateHistory:
+    """Tasks of all steps as if they had one operator: n of them are examples, and the m queries come in blocks of their own, for what
+    happened the day before tells too much. asked: where queries are from, if not from the fields themselves.
+
+    >>> ClimateHistory(Period("europe", "2000", "2004")).sample_task(900, 250, generator)
+    """
+
+    fields: Period
+    asked: Period | None = None
+    block: int = 25
+
+    def sample_task(self, n: int, m: int, generator: torch.Generator) -> Task:
+        known = self.fields.fields
+        asked = known if self.asked is None else self.asked.fields
+        blocks, free = -(-m // self.block), np.ones(len(known), dtype=bool)
+        if self.block < 1 or len(asked) < self.block or len(known) < n + (self.asked is None) * blocks * self.block:
+            raise TransduceError(
+                f"{n} examples and {m} queries in blocks of {self.block} were asked of {len(known)} steps and {len(asked)} to ask of; "
+                "expected no more than there are. Ask for fewer."
+            )
+        starts = torch.randint(len(asked) - self.block + 1, (blocks,), generator=generator)
+        queries = (starts[:, None] + torch.arange(self.block)).flatten()[:m].numpy()
+        if self.asked is None:
+            free[queries] = False
+        others = np.flatnonzero(free)
+        examples = others[torch.randperm(len(others), generator=generator)[:n].numpy()]
+        return Task(*(ExampleSet(*(torch.from_numpy(f[i]) for f in (of.v, of.u))) for of, i in ((known, examples), (asked, queries))))
 
 
 def latitude_weights(lat: Any) -> Float64[np.ndarray, " y"]:

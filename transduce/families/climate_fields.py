@@ -57,13 +57,7 @@ class ClimateFields:
                 f"v has shape {self.v.shape}, u {self.u.shape}, and there are {shape[0]} times, {shape[1]} latitudes and {shape[2]} "
                 "longitudes; expected (time, lat, lon) of both. Transpose them, or let open_climate read them."
             )
-        if shape[0] < 1 or min(shape[1:]) < 2:
-            raise TransduceError(f"fields of shape {shape}; expected a time or more, and two latitudes and longitudes or more.")
-        for name, ascending in (("time", self.time), ("lat", -self.lat), ("lon", self.lon)):
-            if not (ascending[1:] > ascending[:-1]).all():
-                raise TransduceError(
-                    f"{name} is out of order; expected times and longitudes that ascend, latitudes that descend. Sort them."
-                )
+        check_axes(self.time, self.lat, self.lon)
 
     def __len__(self) -> int:
         return len(self.time)
@@ -137,12 +131,27 @@ class ClimateFields:
                 f"values have shape {array.shape}; expected {(len(time), len(self.lat), len(self.lon))}. Say with `at` which steps they "
                 "are of."
             )
-        coordinates = {
-            "time": ("time", time),
-            "lat": ("lat", self.lat, {"units": "degrees_north", "standard_name": "latitude"}),
-            "lon": ("lon", self.lon, {"units": "degrees_east", "standard_name": "longitude"}),
-        }
-        return xr.DataArray(array, coordinates, ["time", "lat", "lon"], self.names[which], {"units": self.units[which]})
+        return located(array, time, self.lat, self.lon, self.names[which], self.units[which])
+
+
+def check_axes(time: Shaped[np.ndarray, " t"], lat: Float64[np.ndarray, " y"], lon: Float64[np.ndarray, " x"]) -> None:
+    """Raise if fields are too few or out of order."""
+    shape = (len(time), len(lat), len(lon))
+    if shape[0] < 1 or min(shape[1:]) < 2:
+        raise TransduceError(f"fields of shape {shape}; expected a time or more, and two latitudes and longitudes or more.")
+    for name, ascending in (("time", time), ("lat", -lat), ("lon", lon)):
+        if not (ascending[1:] > ascending[:-1]).all():
+            raise TransduceError(f"{name} is out of order; expected times and longitudes that ascend, latitudes that descend. Sort them.")
+
+
+def located(values: Shaped[np.ndarray, "t y x"], time: Any, lat: Any, lon: Any, name: str, unit: str) -> xr.DataArray:
+    """Values with times, coordinates and units, as files have them."""
+    coordinates = {
+        "time": ("time", time),
+        "lat": ("lat", np.asarray(lat), {"units": "degrees_north", "standard_name": "latitude"}),
+        "lon": ("lon", np.asarray(lon), {"units": "degrees_east", "standard_name": "longitude"}),
+    }
+    return xr.DataArray(values, coordinates, ["time", "lat", "lon"], name, {"units": unit})
 
 
 def _counted(time: Any, unit: str) -> Any:
@@ -169,22 +178,34 @@ def regridded(fields: ClimateFields, lat: Any, lon: Any) -> ClimateFields:
     >>> regridded(fields, lat=np.arange(90, -90, -0.25), lon=np.arange(-180, 180, 0.5))
     """
     lat, lon = np.sort(np.asarray(lat, dtype=np.float64))[::-1].copy(), eastward(lon)[0]
-    west, step = fields.lon[0], np.median(np.diff(fields.lon))
-    around = np.append(fields.lon, west + 360) if west + 360 - fields.lon[-1] < 1.5 * step else fields.lon
-    east = (lon - west + DEGREES) % 360 - DEGREES + west
-    _check_inside("latitude", lat, fields.lat[-1], fields.lat[0])
-    _check_inside("longitude", east, west, around[-1])
-    rows, columns = _between(-fields.lat, -lat), _between(around, east)
-    v, u = (np.stack([_bilinear(frame, rows, columns) for frame in field]) for field in (fields.v, fields.u))
+    v, u = (resampled(field, fields.lat, fields.lon, lat, lon) for field in (fields.v, fields.u))
     return replace(fields, v=v, u=u, lat=lat, lon=lon)
 
 
-def _check_inside(name: str, x: Float64[np.ndarray, " k"], low: float, high: float) -> None:
-    outside = x[(x < low - DEGREES) | (x > high + DEGREES)]
+def resampled(
+    f: Float32[np.ndarray, "t y x"],
+    lat: Float64[np.ndarray, " y"],
+    lon: Float64[np.ndarray, " x"],
+    onto_lat: Float64[np.ndarray, " j"],
+    onto_lon: Float64[np.ndarray, " k"],
+) -> Float32[np.ndarray, "t j k"]:
+    """A field oriented as `ClimateFields` are, at other latitudes and longitudes in their own order and convention."""
+    west, step = lon[0], np.median(np.diff(lon))
+    around = np.append(lon, west + 360) if west + 360 - lon[-1] < 1.5 * step else lon
+    east = (onto_lon - west + DEGREES) % 360 - DEGREES + west
+    _check_inside("latitude", onto_lat, onto_lat, lat[-1], lat[0])
+    _check_inside("longitude", onto_lon, east, west, around[-1])
+    rows, columns = _between(-lat, -onto_lat), _between(around, east)
+    return np.stack([_bilinear(frame, rows, columns) for frame in f])
+
+
+def _check_inside(name: str, given: Float64[np.ndarray, " k"], x: Float64[np.ndarray, " k"], low: float, high: float) -> None:
+    """Raise if some x, given by another convention perhaps, are not between."""
+    outside = given[(x < low - DEGREES) | (x > high + DEGREES)]
     if outside.size:
         raise TransduceError(
             f"{name} {outside[0]:g} ({outside.size} of {x.size}) is outside of the fields, which reach from {low:g} to {high:g}; expected "
-            "none to be, for nothing is extrapolated. Leave them out."
+            "none to be, for nothing is extrapolated. Leave them out, or give fields that reach so far."
         )
 
 

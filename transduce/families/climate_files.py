@@ -21,7 +21,7 @@ from jaxtyping import Float32, Float64, Shaped
 
 from ..files import PathLike, brief
 from ..types import TransduceError
-from .climate_fields import ClimateFields, eastward
+from .climate_fields import ClimateFields, check_axes, eastward, located
 
 TEMPERATURES = ("t", "t2m", "2t", "t850", "ta", "tas", "air", "temp", "temperature", "2m_temperature", "air_temperature")
 AT_SURFACE = ("sp", "ps", "pres", "pressure", "surface_pressure")
@@ -64,13 +64,7 @@ def open_climate(*sources: Any, v: str | None = None, u: str | None = None, unit
     >>> open_climate("eraint_europe_daily_t850.nc", "eraint_europe_daily_mslp.nc")
     ClimateFields(t -> msl, 4018 steps of 1 D from 2000-01-01 to 2010-12-31, 11 x 13)
     """
-    with ExitStack() as stack:
-        datasets = [
-            ("a dataset", source) if isinstance(source, xr.Dataset) else (str(source), stack.enter_context(_opened(source)))
-            for source in _each(sources)
-        ]
-        if not datasets:
-            raise TransduceError("no file was given; expected one or more. Give the paths of NetCDF files or Zarr stores.")
+    with _all_opened(sources) as datasets:
         names = _chosen(datasets, "v", v, TEMPERATURES), _chosen(datasets, "u", u, PRESSURES)
         one, other = (_series(datasets, name, units or {}) for name in names)
     _check_grid(one, other)
@@ -83,6 +77,32 @@ def open_climate(*sources: Any, v: str | None = None, u: str | None = None, unit
     if dropped := len(one.time) + len(other.time) - 2 * len(time):
         warnings.warn(f"{dropped} times that only one of {one.said} and {other.said} has were left out; {len(time)} remain.", stacklevel=2)
     return ClimateFields(one.values[first], other.values[second], time, one.lat, one.lon, names, (one.unit, other.unit))
+
+
+def open_inputs(*sources: Any, v: str | None = None, units: Mapping[str, str] | None = None) -> xr.DataArray:
+    """Temperature v alone, of which pressure is to be told: (time, lat, lon), oriented and converted as `open_climate` does.
+
+    >>> open_inputs("today.nc").sizes
+    Frozen({'time': 1, 'lat': 11, 'lon': 13})
+    """
+    with _all_opened(sources) as datasets:
+        name = _chosen(datasets, "v", v, TEMPERATURES)
+        series = _series(datasets, name, units or {})
+    check_axes(series.time, series.lat, series.lon)
+    return located(series.values, series.time, series.lat, series.lon, name, series.unit)
+
+
+@contextmanager
+def _all_opened(sources: Sequence[Any]) -> Iterator[Datasets]:
+    """Each source as a dataset; files are closed in the end."""
+    with ExitStack() as stack:
+        datasets = [
+            ("a dataset", source) if isinstance(source, xr.Dataset) else (str(source), stack.enter_context(_opened(source)))
+            for source in _each(sources)
+        ]
+        if not datasets:
+            raise TransduceError("no file was given; expected one or more. Give the paths of NetCDF files or Zarr stores.")
+        yield datasets
 
 
 def _each(sources: Sequence[Any]) -> Iterator[PathLike | xr.Dataset]:
@@ -125,12 +145,12 @@ def _chosen(datasets: Datasets, which: str, name: str | None, usual: Sequence[st
     found = [variable for variable in there if (variable == name if name else variable.lower() in usual)]
     if len(found) > 1:
         raise TransduceError(
-            f"{' and '.join(found)} could each be {which}; expected one. Say which: open_climate(..., {which}={found[0]!r})."
+            f"{' and '.join(found)} could each be {which}; expected one. Say which: {which}={found[0]!r} (--{which} {found[0]})."
         )
     if not found:
         raise TransduceError(
             f"{', '.join(said for said, _ in datasets)}: no variable {name or ' or '.join(usual)} for {which}; there is "
-            f"{', '.join(there) or 'none'}. Name one of these, open_climate(..., {which}=...), or give the file that has it."
+            f"{', '.join(there) or 'none'}. Name one of these, {which}=... (--{which} ...), or give the file that has it."
         )
     return found[0]
 
@@ -169,7 +189,9 @@ def _part(array: xr.DataArray, said: str, units: Mapping[str, str]) -> Series:
 
 
 def _three_axes(array: xr.DataArray, said: str) -> xr.DataArray:
-    """The variable with dimensions time, lat and lon; others, like a level, are of length one and go."""
+    """The variable with dimensions time, lat and lon; others, like a level, are of length one and go. A time may stand alone."""
+    if not set(DIMENSIONS["time"]) & set(array.dims):
+        array = array.expand_dims([name for name in DIMENSIONS["time"] if name in array.coords and not array[name].ndim][:1])
     found = {
         ours: next((name for name in names if name in array.dims and name in array.coords), None) for ours, names in DIMENSIONS.items()
     }
@@ -208,7 +230,7 @@ def _conversion(array: xr.DataArray, said: str, units: Mapping[str, str]) -> tup
     if not unit or kind not in (None, unit):
         raise TransduceError(
             f"{said} has units {stated!r}; expected {KNOWN.get(kind or '', 'some')}. Say what they are: "
-            f"open_climate(..., units={{{name!r}: {kind or 'K'!r}}})."
+            f"units={{{name!r}: {kind or 'K'!r}}} to open_climate, or the attribute units in the file."
         )
     return unit, scale, offset
 
@@ -219,7 +241,7 @@ def _check_grid(one: Series, other: Series) -> None:
             grids = (f"{len(x)} {name} from {x[0]:g} to {x[-1]:g}" for x in (a, b))
             raise TransduceError(
                 f"{one.said} has {next(grids)}, {other.said} {next(grids)}; expected one grid. Interpolate one with xarray's interp, and "
-                " give the dataset."
+                "give the dataset."
             )
 
 

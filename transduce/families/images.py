@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import gzip
 import math
-import os
 import struct
 import zlib
 from collections.abc import Sequence
@@ -30,14 +29,13 @@ from jaxtyping import Float, Int, UInt8
 from torch import Tensor
 from torch.nn.functional import interpolate, one_hot
 
-from ..files import brief
+from ..files import PathLike, brief, data_folders
 from ..types import ExampleSet, Task, TransduceError, to_tensor
 
 CLASSES = 10
 SIDE = 28
 UNSIGNED_BYTES = 8
 ROUNDING = 1e-6  # by which pixels may lie outside [0, 1]
-BESIDE = Path(__file__).parents[3] / "shared" / "data"
 PUBLISHED = {
     "mnist": "https://ossci-datasets.s3.amazonaws.com/mnist/",
     "fashionmnist": "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/",
@@ -61,7 +59,7 @@ SHA256 = {
 }
 
 
-def read_idx(path: str | os.PathLike[str]) -> UInt8[np.ndarray, ...]:
+def read_idx(path: PathLike) -> UInt8[np.ndarray, ...]:
     """The array in an IDX file of unsigned bytes, gzipped or not."""
     path = Path(path)
     try:
@@ -108,7 +106,7 @@ class LabelledImages:
         return f"LabelledImages({self.name}, {len(self)} of {self.images.shape[1]} pixels)"
 
     @classmethod
-    def from_idx(cls, images: str | os.PathLike[str], labels: str | os.PathLike[str], name: str = "images") -> LabelledImages:
+    def from_idx(cls, images: PathLike, labels: PathLike, name: str = "images") -> LabelledImages:
         """From two IDX files."""
         pixels, classes = read_idx(images), read_idx(labels)
         if pixels.ndim != 3 or classes.ndim != 1 or pixels.shape[1] != pixels.shape[2]:
@@ -155,12 +153,10 @@ def load_images(name: str, split: str) -> LabelledImages:
 
 def _found(name: str, file: str) -> Path:
     """Where a file is; fetched if it is nowhere."""
-    folders = [Path(os.environ["TRANSDUCE_DATA"])] if os.environ.get("TRANSDUCE_DATA") else []
-    folders.append(BESIDE)
-    for folder in folders:
+    for folder in data_folders():
         if (folder / name / file).exists():
             return folder / name / file
-    return _fetched(name, file, folders)
+    return _fetched(name, file, data_folders())
 
 
 def _fetched(name: str, file: str, looked: Sequence[Path]) -> Path:

@@ -3,6 +3,9 @@
 from .classes import accuracy_against_n as accuracy_against_n
 from .classes import attended as attended
 from .classes import reliability as reliability
+from .climate import drift as drift
+from .climate import error_against as error_against
+from .climate import maps as maps
 from .curves import PAPER_ERROR as PAPER_ERROR
 from .curves import accuracy_against_time as accuracy_against_time
 from .curves import error_against_n as error_against_n

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..report import Row
-from .curves import SHADE
-from .style import BLUE, VERMILION, drawing, looks, sized_ticks
+from .curves import SHADE, panels_beside
+from .style import BLUE, VERMILION, drawing, looks
 
 
 def accuracy_against_n(rows: Sequence[Row], path: Any, trained_range: tuple[int, int]) -> None:
@@ -17,22 +17,12 @@ def accuracy_against_n(rows: Sequence[Row], path: Any, trained_range: tuple[int,
 
     rows: {regressor, set, n, mean, low, high}, in per cent.
     """
-    sets, styles = list(dict.fromkeys(row["set"] for row in rows)), looks([row["regressor"] for row in rows])
-    with drawing(path, (3.3 * len(sets), 4.3)) as figure:
-        for axes, data in zip(figure.subplots(1, len(sets), sharey=True, squeeze=False)[0], sets, strict=True):
-            for name, look in styles.items():
-                own = sorted((row for row in rows if (row["set"], row["regressor"]) == (data, name)), key=lambda row: row["n"])
-                sizes = [row["n"] for row in own]
-                axes.fill_between(
-                    sizes, [row["low"] for row in own], [row["high"] for row in own], color=look.colour, alpha=0.15, linewidth=0
-                )
-                axes.plot(sizes, [row["mean"] for row in own], label=look.label, **look.line)
-            sized_ticks(axes, sizes)
+    sizes = [row["n"] for row in rows]
+    with drawing(path, (3.3 * len({row["set"] for row in rows}), 4.3)) as figure:
+        for axes in panels_beside(figure, rows, "set", "n"):
             axes.axvspan(*trained_range, **SHADE)
-            axes.set(title=data, xlabel="examples n", xlim=(min(sizes) / 1.15, max(sizes) * 1.15))
-            axes.grid(axis="y")
+            axes.set(xlabel="examples n", xlim=(min(sizes) / 1.15, max(sizes) * 1.15))
         figure.axes[0].set_ylabel("accuracy, %")
-        figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
 
 
 def reliability(rows: Sequence[Row], path: Any) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from ..report import Row
 from ..types import TransduceError
@@ -77,8 +78,7 @@ def sweep(rows: Sequence[Row], path: Any, trained: Mapping[str, Any]) -> None:
             axes.remove()
         for axes in panels[:, 1:].flat:
             axes.set_ylabel("")
-        handles = {handle.get_label(): handle for axes in panels.flat[: len(names)] for handle in axes.get_legend_handles_labels()[0]}
-        figure.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=2)
+        _named_below(figure, ncols=2)
 
 
 def _sweep_panel(axes: Axes, rows: Sequence[Row], styles: Mapping[str, Look], trained: Any) -> None:
@@ -90,8 +90,7 @@ def _sweep_panel(axes: Axes, rows: Sequence[Row], styles: Mapping[str, Look], tr
             place = values.index(trained)
             axes.axvspan(place - 0.45, place + 0.45, label="as trained", **SHADE)
         return
-    if min(values) > 0 and max(values) >= 10 * min(values):
-        sized_ticks(axes, values)
+    _wide_ticks(axes, values)
     for name, own in _by_regressor(rows).items():
         _line(axes, own, "value", styles[name])
     left, right = axes.get_xlim()
@@ -116,6 +115,36 @@ def _categories(axes: Axes, rows: Sequence[Row], values: Sequence[str], styles: 
     axes.set_xticks(range(len(values)), [value.replace(" ", "\n") for value in values])
     axes.tick_params(axis="x", length=0)
     axes.set_xlim(-0.5, len(values) - 0.5)
+
+
+def panels_beside(figure: Figure, rows: Sequence[Row], by: str, x: str) -> list[Axes]:
+    """Draw the means of each regressor against x, a panel for each value of `by`, the regressors named below; the panels.
+
+    rows: {regressor, mean, low, high} and what `by` and `x` name.
+    """
+    names, styles = list(dict.fromkeys(row[by] for row in rows)), looks([row["regressor"] for row in rows])
+    panels = list(figure.subplots(1, len(names), sharey=True, squeeze=False)[0])
+    for axes, name in zip(panels, names, strict=True):
+        own = [row for row in rows if row[by] == name]
+        for regressor, look in styles.items():
+            _line(axes, [row for row in own if row["regressor"] == regressor], x, look)
+        _wide_ticks(axes, [row[x] for row in own])
+        axes.set_title(name)
+        axes.grid(axis="y")
+    _named_below(figure, ncols=round(figure.get_figwidth() / 2.4))
+    return panels
+
+
+def _wide_ticks(axes: Axes, values: Sequence[Number]) -> None:
+    """A logarithmic x, if the values span a power of ten."""
+    if min(values) > 0 and max(values) >= 10 * min(values):
+        sized_ticks(axes, values)
+
+
+def _named_below(figure: Figure, ncols: int) -> None:
+    """Name the lines of all panels below them, each once."""
+    handles = {handle.get_label(): handle for axes in figure.axes for handle in axes.get_legend_handles_labels()[0]}
+    figure.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=ncols)
 
 
 def operators_needed(rows: Sequence[Row], path: Any) -> None:

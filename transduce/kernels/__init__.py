@@ -1,6 +1,9 @@
-"""kappa by name: exp_dot, rbf and l2 average the examples, as in the paper; representer and convolutional solve for
+"""kappa by name: exp_dot, rbf and l2 average the examples, as in the paper; representer, convolutional and metric solve for
 their coefficients."""
 
+from typing import Any
+
+from ..spaces import Space
 from ..types import TransduceError
 from .attention import L2, ExpDot, Rbf
 from .attention import Attention as Attention
@@ -9,12 +12,21 @@ from .descent import left_by_lines as left_by_lines
 from .descent import start_with_descent as start_with_descent
 from .kappa import Kappa as Kappa
 from .kappa import Known as Known
+from .metric import Metric as Metric
 from .patchwise import Patchwise as Patchwise
 from .prior import Prior as Prior
-from .prior import prior_of as prior_of
+from .prior import spectral_prior
+from .remembered import Remembered as Remembered
 from .representer import Representer as Representer
 
-KERNELS: dict[str, type[Kappa]] = {"exp_dot": ExpDot, "rbf": Rbf, "l2": L2, "representer": Representer, "convolutional": Convolutional}
+KERNELS: dict[str, type[Kappa]] = {
+    "exp_dot": ExpDot,
+    "rbf": Rbf,
+    "l2": L2,
+    "representer": Representer,
+    "convolutional": Convolutional,
+    "metric": Metric,
+}
 
 
 def kernel(name: str) -> type[Kappa]:
@@ -22,3 +34,8 @@ def kernel(name: str) -> type[Kappa]:
     if name not in KERNELS:
         raise TransduceError(f"kappa={name!r} is not a kernel; expected one of {', '.join(KERNELS)}.")
     return KERNELS[name]
+
+
+def prior_of(V: Space, U: Space, options: dict[str, Any]) -> Prior | Remembered:
+    """The prior that `options` describe: of pairs that are remembered, or of a spectral network."""
+    return Remembered(V.size, U.size, **options) if "pairs" in options else spectral_prior(V, U, options)

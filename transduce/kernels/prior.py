@@ -265,7 +265,7 @@ class Prior(Kappa):
         return torch.cat([h, f], 1).flatten(2).unflatten(0, inputs.shape[:2])
 
 
-def prior_of(V: Space, U: Space, options: dict[str, Any]) -> Prior:
+def spectral_prior(V: Space, U: Space, options: dict[str, Any]) -> Prior:
     """The prior that `options` describe."""
     known = [name for name in inspect.signature(Prior).parameters if name not in "VU"]
     unknown = [name for name in options if name not in known]

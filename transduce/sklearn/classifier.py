@@ -1,7 +1,7 @@
 """A classification in context with the interface of scikit-learn.
 
     fit(X, y)           conditions T on the examples (v_i, u_i) = (row i of X, the one-hot vector of class y_i)
-    predict_proba(X)    softmax(beta T(D)(v)) for each row v, beta being what the examples, left out one by one, make likeliest
+    predict_proba(X)    softmax(beta g(T(D)(v))) for each row v, beta being what the examples, left out one by one, make likeliest
 
 Rows are images, by their pixels from 0 to 1. With vectors=True they are any vectors instead: columns, each brought from its range over the
 examples to [0, 1], are squares of an image. scikit-learn's checks are of such tables and hold with vectors=True; CANNOT_APPLY names those

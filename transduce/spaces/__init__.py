@@ -12,10 +12,11 @@ from .modes import FourierModes as FourierModes
 from .modes import Modes as Modes
 from .modes import SineModes as SineModes
 from .patches import Patches as Patches
+from .region import Region as Region
 from .values import BranchTrunk as BranchTrunk
 from .values import Euclidean as Euclidean
 
-SPACES: dict[str, type[Space]] = {space.__name__: space for space in (SineModes, FourierModes, BranchTrunk, Euclidean, Patches)}
+SPACES: dict[str, type[Space]] = {space.__name__: space for space in (SineModes, FourierModes, BranchTrunk, Euclidean, Patches, Region)}
 
 
 def space_from_config(config: dict[str, Any]) -> Space:

@@ -31,6 +31,9 @@ class Space(nn.Module):
         """Functions on a uniform grid of `at` points (a tuple in 2-D), or at the scattered points `at`."""
         raise NotImplementedError
 
+    def measure(self, f: Tensor) -> None:
+        """Told, before training, what functions are like: where coefficients are measured from, and in which unit, may come from these."""
+
     def only_encoding(self) -> Space:
         """Itself, of whose parameters none learns but what `encode` needs."""
         return self.requires_grad_(False)

@@ -48,7 +48,7 @@ def bootstrap(
     mean = T.regress(examples)(v)
     middle = to_tensor(mean, "answers")
     half = (q * spread[n:]).to(middle.device)
-    return mean, like(middle - half, mean), like(middle + half, mean)
+    return mean, like(middle - half, mean, of=mean), like(middle + half, mean, of=mean)
 
 
 def _passes(regressions: Iterable[Tensor], n: int) -> tuple[Float[Tensor, "n ..."], Float[Tensor, "m ..."]]:

@@ -1,8 +1,9 @@
 """Probabilities of classes, from a regression of one-hot vectors.
 
-    p_k(v) = exp(beta u_hat_k(v)) / sum_l exp(beta u_hat_l(v))      over the classes that the examples show
+    p_k(v) = exp(beta g(u_hat_k(v))) / sum_l exp(beta g(u_hat_l(v)))      over the classes that the examples show
 
-beta is the likeliest given the class of each example and the answer there of the regression without it, with a log-normal prior that
+g(x) = asinh(x / c) grows like a logarithm from c on, so that answers, which are nearly probabilities themselves, become powers of them, and
+it is smooth through 0, for they may be below. beta is the likeliest given the class of each example and the answer there of the regression without it, with a log-normal prior that
 matters where examples are few. So how sure an answer is comes from the task itself.
 """
 
@@ -18,8 +19,9 @@ from ..transducer import ConditionedOperator
 from ..types import TransduceError, to_tensor
 from .many import all_but_one, many_regressions
 
-BETAS = torch.logspace(0, 2, 81, dtype=torch.float64)
-USUAL, SPREAD = 8.0, 0.5  # of beta: the median of the prior, and its deviation in logarithms
+SMALL = 0.02  # c
+BETAS = torch.logspace(-0.5, 1.5, 81, dtype=torch.float64)
+USUAL, SPREAD = 6.0, 0.5  # of beta: the median of the prior, and its deviation in logarithms
 
 
 @torch.no_grad()
@@ -31,7 +33,7 @@ def class_probabilities(O: ConditionedOperator, v: Any, beta: float | None = Non
     seen = one_hot_of(O).amax(0) > 0
     answers = to_tensor(O(to_tensor(v, "v")), "answers").double().cpu()
     p = torch.zeros_like(answers)
-    p[:, seen] = ((sharpness(O) if beta is None else beta) * answers[:, seen]).softmax(1)
+    p[:, seen] = ((sharpness(O) if beta is None else beta) * (answers[:, seen] / SMALL).asinh()).softmax(1)
     return p
 
 
@@ -64,6 +66,6 @@ def left_out(O: ConditionedOperator) -> Float[Tensor, "n k"]:
 
 def likeliest(answers: Float[Tensor, "n k"], u: Float[Tensor, "n k"]) -> float:
     """beta."""
-    likelihood = ((BETAS[:, None, None] * answers).log_softmax(-1) * u).sum((1, 2))
+    likelihood = ((BETAS[:, None, None] * (answers / SMALL).asinh()).log_softmax(-1) * u).sum((1, 2))
     prior = -0.5 * ((BETAS / USUAL).log() / SPREAD) ** 2
     return float(BETAS[(likelihood + prior).argmax()])

@@ -35,7 +35,7 @@ def conformal(T: Transducer, examples: ExampleSet, v: Any, level: float = 0.9, p
     R = size(found) * (residuals / size(own[:, None])[:, 0])[:, None]
     low, high = smallest(found - R, place), -smallest(-found - R, place)
     mean = T.regress(examples)(v)
-    return mean, like(torch.minimum(low, high), mean), like(torch.maximum(low, high), mean)
+    return mean, like(torch.minimum(low, high), mean, of=mean), like(torch.maximum(low, high), mean, of=mean)
 
 
 def place_of(level: float, n: int) -> float:

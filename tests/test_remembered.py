@@ -1,0 +1,127 @@
+"""Kernels with a learned metric, and pairs that weights remember."""
+
+import numpy as np
+import pytest
+import torch
+
+from transduce import Euclidean, ExampleSet, TransduceError, Transducer
+from transduce.families import latitude_weighted_mse
+from transduce.kernels import Metric
+from transduce.spaces import Region, space_from_config
+
+LAT, LON = (60.0, 50.0, 40.0), (0.0, 10.0, 20.0, 30.0)
+
+
+def region():
+    return Region(LAT, LON)
+
+
+def days(n, seed=0):
+    """Fields like temperature in kelvin, and a smooth function of them like pressure in pascal."""
+    v = 280 + 8 * torch.randn(n, 3, 4, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    return ExampleSet(v, 101_000 + 60 * (v - 280).roll(1, 2) + 3 * (v - 280) ** 2)
+
+
+def model(seed=0):
+    torch.manual_seed(seed)
+    T = Transducer(region(), region(), depth=1, kappa="metric", rank=3).double().eval()
+    for space, f in ((T.V, days(200).v), (T.U, days(200).u)):
+        space.measure(f)
+    with torch.no_grad():
+        T.layers[0].kappa.L.normal_(0, 0.1)
+    return T
+
+
+def test_coefficients_of_a_region_measure_the_latitude_weighted_error():
+    space, f = region().double(), days(20).u
+    space.measure(f)
+    torch.testing.assert_close(space.decode(space.encode(f), (3, 4)), f)
+    g = f + torch.randn_like(f)
+    weighted = latitude_weighted_mse(g, f, LAT)
+    of_coefficients = (space.encode(g) - space.encode(f)).square().mean() * space.unit**2
+    torch.testing.assert_close(of_coefficients, weighted)
+    assert space_from_config(space.config()).grid == (3, 4)
+
+
+@pytest.mark.parametrize("shape", [(5, 3, 5), (5, 12), (3, 4)])
+def test_a_region_says_what_it_expects(shape):
+    with pytest.raises(TransduceError, match=r"expects \(n, 3, 4\), fields from 60 to 40 N and 0 to 30 E"):
+        region().check(torch.zeros(shape), None, "v")
+
+
+@pytest.mark.parametrize("lat", [(), (95.0, 80.0)])
+def test_regions_are_on_the_globe(lat):
+    with pytest.raises(TransduceError, match="latitudes from -90 to 90"):
+        Region(lat, LON)
+
+
+def test_the_metric_kernel_is_the_one_of_its_equation():
+    kappa, v = Metric(12, 12, rank=3).double(), torch.randn(2, 12, dtype=torch.float64)
+    with torch.no_grad():
+        kappa.L.normal_()
+        A = (torch.eye(12) - torch.ones(12, 12) / 12 * (1 - kappa.level) + kappa.L @ kappa.R) * (10 * kappa.log_gain).exp()
+        r = (5 / 12) ** 0.5 * (A @ (v[0] - v[1])).norm()
+        s, lines = (10 * kappa.log_signal).exp(), (10 * kappa.log_lines).exp()
+        expected = s * (1 + r + r**2 / 3) * (-r).exp() + lines * (A @ v[0]) @ (A @ v[1]) / 12
+        points = kappa.points(v[None])
+        torch.testing.assert_close(kappa.between(points, points)[0, 0, 1], expected)
+
+
+def test_what_is_left_of_an_example_is_what_the_others_leave():
+    T, examples = model(), days(12)
+    O = T.regress(examples)
+    left = T.U.decode(O._kept[-1].residual, (3, 4))[0] - T.U.mean
+    others = T.regress(ExampleSet(examples.v[1:], examples.u[1:]))(examples.v[:1])
+    torch.testing.assert_close(left[:1], examples.u[:1] - others)
+
+
+def test_examples_that_are_masked_do_not_count():
+    T, pairs, asked = model(), days(12), days(3, seed=1).v
+    (v, _), (u, _), (q, _) = (T.encode(s, f, None, "f") for s, f in ((T.V, pairs.v), (T.U, pairs.u), (T.V, asked)))
+    mask = torch.arange(12)[None] < 8
+    kept, alone = T.condition(v[None], u[None], mask), T.condition(v[None, :8], u[None, :8])
+    torch.testing.assert_close(T.query(kept, q[None])[-1], T.query(alone, q[None])[-1])
+    torch.testing.assert_close(T.deviations(kept, q[None]), T.deviations(alone, q[None]))
+
+
+def test_many_regressions_are_those_that_one_by_one_give():
+    T, pairs = model().remember(days(40)), days(10, seed=2)
+    (v, _), (u, _) = (T.encode(s, f, None, "f") for s, f in ((T.V, pairs.v), (T.U, pairs.u)))
+    mask = torch.arange(10)[None] < 7
+    answers = T.split(T.read(v[None], u[None]), u[None], mask)
+    torch.testing.assert_close(answers[:, 7:], T.forward(v[None, :7], u[None, :7], v[None, 7:]))
+
+
+def test_what_is_remembered_is_known_before_any_example():
+    T, history, asked = model(), days(40), days(5, seed=1)
+    R = T.remember(history)
+    far = ExampleSet(asked.v + 1000, asked.u)  # so unlike the queries that they say nothing of them
+    with torch.no_grad():
+        R.layers[0].kappa.log_signal.fill_(-5.0)
+        R.layers[0].kappa.log_lines.fill_(-5.0)
+    torch.testing.assert_close(R.regress(far)(asked.v), T.regress(history)(asked.v))
+
+
+def test_new_examples_say_how_their_operator_differs():
+    T, history, today, asked = model(), days(60), days(15, seed=1), days(30, seed=2)
+    R = T.remember(history)
+    with torch.no_grad():
+        R.layers[0].kappa.log_signal.fill_(np.log(20.0) / 10)
+    moved = ExampleSet(today.v, today.u + 2_000)
+    error, stale = ((R.regress(e)(asked.v) - (asked.u + 2_000)).square().mean() for e in (moved, today))
+    assert error < 0.3 * stale
+
+
+def test_weights_that_remember_are_saved_and_loaded(tmp_path):
+    R = model().float().remember(ExampleSet(days(40).v.float(), days(40).u.float()))
+    R.save_pretrained(tmp_path / "w.safetensors")
+    examples, asked = ExampleSet(days(5, 1).v.float(), days(5, 1).u.float()), days(3, 2).v.float()
+    loaded = Transducer.from_pretrained(str(tmp_path / "w.safetensors"))
+    torch.testing.assert_close(loaded.regress(examples)(asked), R.regress(examples)(asked))
+    assert not any(p.requires_grad for p in loaded.prior.parameters())
+
+
+def test_only_a_metric_kernel_remembers():
+    T = Transducer(Euclidean(4), Euclidean(4), depth=1, heads=1, width=4, hidden=8)
+    with pytest.raises(TransduceError, match="expected one layer with kappa='metric' and no prior"):
+        T.remember(ExampleSet(torch.zeros(3, 4), torch.zeros(3, 4)))

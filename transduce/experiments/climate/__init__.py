@@ -1,0 +1,8 @@
+"""Section 5.3 of the paper: pressure told from temperature, by the days of a context."""
+
+from . import accuracy, contexts, costs, drift, lags, maps, regions
+from .setting import FULL as FULL
+from .setting import QUICK as QUICK
+from .setting import identities as identities
+
+PARTS = (accuracy.PART, contexts.PART, contexts.SIZES_PART, lags.PART, regions.PART, maps.PART, drift.PART, costs.PART)

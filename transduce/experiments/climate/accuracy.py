@@ -1,0 +1,68 @@
+"""Table 3 on Europe: the error of each regressor on the days of test, told from the week before and from the year before.
+
+Those that see the context are asked with each of the two; inductive ones see none, and have one error."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...baselines import MeanOfExamples, nearest_example
+from ...baselines.inductive import CHOSEN
+from ...transducer import Transducer
+from ..lab import Lab, Part, Row
+from .setting import (
+    BEST,
+    CONTEXTS,
+    PAPER,
+    asked,
+    chunked,
+    days,
+    fields,
+    identity,
+    in_context,
+    patches,
+    rival,
+    square_errors,
+    summary,
+    with_interval,
+)
+
+OF_CONTEXT: dict[str, Any] = {"mean of the context": MeanOfExamples(), "nearest of the context": nearest_example()}
+
+
+def measure(lab: Lab) -> list[Row]:
+    whole, at, rows = fields(), asked(lab), []
+    models: dict[str, tuple[Any, str]] = {
+        BEST: (Transducer.from_pretrained(BEST), identity(BEST)),
+        PAPER: (patches(lab), f"{identity(PAPER)}, {lab.scale.steps}"),
+        **{name: (R, repr(R)) for name, R in OF_CONTEXT.items()},
+    }
+    for name, (T, of) in models.items():
+        for context, before in CONTEXTS.items():
+
+            def told(some: Any, T: Any = T, before: Any = before) -> list[float]:
+                return in_context(T, lambda day: days(before(whole, whole.time[day], lab.scale.n)), some)
+
+            found = chunked(lab, at, told, regressor=name, identity=of, context=context, n=lab.scale.n)
+            rows.append({"regressor": name, "context": context, **summary(found, at)})
+    for name in CHOSEN:
+
+        def answered(some: Any, name: str = name) -> list[float]:
+            R = rival(name, lab.scale.steps)
+            return [round(float(e), 4) for e in square_errors(R.answers(whole[some]), whole.u[some], whole.lat)]
+
+        found = chunked(lab, at, answered, regressor=name, identity=f"{identity(name)}, {lab.scale.steps}")
+        rows.append({"regressor": name, "context": "none", **summary(found, at)})
+    return rows
+
+
+def table(rows: Sequence[Row]) -> list[Row]:
+    lines: dict[str, Row] = {}
+    for row in rows:
+        shown = list(CONTEXTS) if row["context"] == "none" else [row["context"]]
+        lines.setdefault(row["regressor"], {"regressor": row["regressor"]}).update(dict.fromkeys(shown, with_interval(row)))
+    return list(lines.values())
+
+
+PART = Part("accuracy", "Europe, daily: error in hPa^2", measure, table)

@@ -1,0 +1,138 @@
+"""Does it adapt, and to what? The same weights with contexts that they should not like, and with fewer days and more.
+
+shuffled across seasons   n days drawn from the year before the date
+opposite season           the n days that ended half a year before
+mean only                 n times the mean of the context
+pairs mixed up            the days of the context, each with the pressure of another
+memory alone              no context: what climate-europe remembers
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from ... import figures
+from ...families import previous_week
+from ...random_fields import generator_for
+from ...transducer import Transducer
+from ...types import ExampleSet
+from ..lab import Lab, Part, Row
+from .setting import (
+    BEST,
+    CONTEXTS,
+    PAPER,
+    asked,
+    chunked,
+    days,
+    fields,
+    identity,
+    in_context,
+    patches,
+    square_errors,
+    summary,
+    with_interval,
+)
+
+YEAR = 365
+Context = Callable[[int], ExampleSet]
+
+
+def contexts(lab: Lab) -> dict[str, Context]:
+    """Examples for each day, by what they are."""
+    whole, n = fields(), lab.scale.n
+
+    def week_before(day: int) -> ExampleSet:
+        return days(previous_week(whole, whole.time[day], n))
+
+    def shuffled(day: int) -> ExampleSet:
+        drawn = torch.randperm(YEAR, generator=generator_for("test", lab.scale.seed, day))[:n].numpy()
+        return days(np.sort(day - 7 - drawn))
+
+    def opposite(day: int) -> ExampleSet:
+        return days(previous_week(whole, whole.time[day - YEAR // 2], n))
+
+    def mean_only(day: int) -> ExampleSet:
+        one = week_before(day)
+        return ExampleSet(*(f.mean(0, keepdim=True).expand_as(f).contiguous() for f in (one.v, one.u)))
+
+    def mixed_up(day: int) -> ExampleSet:
+        one = week_before(day)
+        return ExampleSet(one.v, one.u.roll(n // 2, 0))
+
+    return {
+        "week before": week_before,
+        "shuffled across seasons": shuffled,
+        "opposite season": opposite,
+        "mean only": mean_only,
+        "pairs mixed up": mixed_up,
+    }
+
+
+@torch.no_grad()
+def remembered(T: Transducer, at: np.ndarray) -> list[float]:
+    """The errors of what is remembered, without a context."""
+    whole, memory = fields(), T.prior
+    assert memory is not None
+    v = T.V.encode(torch.from_numpy(whole.v[at]).to(T.spread))[None] / T.spread
+    u_hat = T.U.decode(memory.kappa.B(v)[0], whole.v.shape[1:]).numpy()  # type: ignore[operator]
+    return [round(float(e), 4) for e in square_errors(u_hat, whole.u[at], whole.lat)]
+
+
+def measure(lab: Lab) -> list[Row]:
+    at, rows = asked(lab), []
+    models = {BEST: (Transducer.from_pretrained(BEST), identity(BEST)), PAPER: (patches(lab), f"{identity(PAPER)}, {lab.scale.steps}")}
+    for name, (T, of) in models.items():
+        for context, examples in contexts(lab).items():
+            key = {"regressor": name, "identity": of, "context": context, "n": lab.scale.n, "seed": lab.scale.seed}
+            found = chunked(lab, at, lambda some, T=T, e=examples: in_context(T, e, some), **key)  # type: ignore[misc]
+            rows.append({"regressor": name, "context": context, **summary(found, at)})
+    T = models[BEST][0]
+    found = chunked(lab, at, lambda some: remembered(T, some), regressor=BEST, identity=identity(BEST), context="memory alone")
+    rows.append({"regressor": BEST, "context": "memory alone", **summary(found, at)})
+    return rows
+
+
+def table(rows: Sequence[Row]) -> list[Row]:
+    lines: dict[str, Row] = {}
+    for row in rows:
+        lines.setdefault(row["context"], {"context": row["context"], BEST: "", PAPER: ""})[row["regressor"]] = with_interval(row)
+    return list(lines.values())
+
+
+def measure_sizes(lab: Lab) -> list[Row]:
+    whole, at, rows = fields(), asked(lab, lab.scale.curve_every), []
+    models: dict[str, tuple[Any, str]] = {
+        BEST: (Transducer.from_pretrained(BEST), identity(BEST)),
+        PAPER: (patches(lab), f"{identity(PAPER)}, {lab.scale.steps}"),
+    }
+    for name, (T, of) in models.items():
+        for context, before in CONTEXTS.items():
+            for n in lab.scale.sizes:
+
+                def told(some: np.ndarray, T: Any = T, before: Any = before, n: int = n) -> list[float]:
+                    return in_context(T, lambda day: days(before(whole, whole.time[day], n)), some)
+
+                found = chunked(lab, at, told, regressor=name, identity=of, context=context, n=n)
+                rows.append({"regressor": name, "context": context, "n": n, **summary(found, at)})
+    return rows
+
+
+def table_of_sizes(rows: Sequence[Row]) -> list[Row]:
+    lines: dict[tuple[str, str], Row] = {}
+    for row in rows:
+        line = lines.setdefault((row["regressor"], row["context"]), {"regressor": row["regressor"], "context": row["context"]})
+        line[f"n = {row['n']}"] = f"{row['mean']:.1f}"
+    return list(lines.values())
+
+
+def draw_sizes(rows: Sequence[Row], folder: Path) -> None:
+    figures.error_against(rows, "n", folder / "sizes", "days in the context")
+
+
+PART = Part("contexts", "wrong contexts: error in hPa^2", measure, table, regressors=(BEST, PAPER))
+SIZES_PART = Part("sizes", "error against the days of the context", measure_sizes, table_of_sizes, draw_sizes, regressors=(BEST, PAPER))

@@ -1,0 +1,56 @@
+"""How long a context stays of use: what is remembered, and a difference that is learned for windows of each lag.
+
+    u_hat(t) = B(v(t)) + delta(v(t)),      delta from the n days that ended `lag` days before t
+
+The memory is that of the bundled model; how far operators of windows differ from it is trained for each lag alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from ... import figures
+from ...families import previous_week
+from ...metatraining import make_fabric
+from ...recipes import recipe
+from ...transducer import Transducer
+from ..lab import Lab, Part, Row
+from .setting import BEST, asked, chunked, days, fields, identity, in_context, kernel_alone, summary
+
+
+def of_lag(lab: Lab, lag: int) -> Transducer:
+    """The bundled model with a difference that was learned for this lag."""
+    how = recipe(BEST).remembering
+    assert how is not None
+    windows = replace(how.windows, window=lab.scale.n + lag + how.training.queries - 1, lag=lag)
+    training = replace(how.training, n=(lab.scale.n, lab.scale.n), **({"steps": lab.scale.steps} if lab.scale.steps else {}))
+    folder = lab.work / "trainings" / f"lag-{lag}-{identity(BEST)}-{training.steps}"
+    return replace(how, windows=windows, training=training).trained(kernel_alone(), folder, make_fabric())
+
+
+def measure(lab: Lab) -> list[Row]:
+    whole, at, rows = fields(), asked(lab, lab.scale.curve_every), []
+    for lag in lab.scale.lags:
+
+        def told(some: np.ndarray, lag: int = lag) -> list[float]:
+            T = of_lag(lab, lag)
+            return in_context(T, lambda day: days(previous_week(whole, whole.time[day], lab.scale.n, lag)), some)
+
+        found = chunked(lab, at, told, identity=identity(BEST), lag=lag, n=lab.scale.n, steps=lab.scale.steps)
+        rows.append({"regressor": BEST, "context": "days before", "lag": lag, **summary(found, at)})
+    return rows
+
+
+def table(rows: Sequence[Row]) -> list[Row]:
+    return [{"regressor": BEST, **{f"lag {row['lag']}": f"{row['mean']:.1f}" for row in rows}}]
+
+
+def draw(rows: Sequence[Row], folder: Path) -> None:
+    figures.error_against(rows, "lag", folder / "lags", "days from the last of the context to the day that is asked about")
+
+
+PART = Part("lags", "error against the lag of the context, in hPa^2", measure, table, draw, regressors=(BEST,))

@@ -1,0 +1,106 @@
+"""Other regions and other steps of time: a kernel learned, pairs remembered and a difference regressed there as on Europe, from its own
+years alone. Settings of rivals are chosen on the last years before those of test; they are then fitted to all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import product
+from typing import Any
+
+from ...baselines import INDUCTIVE
+from ...baselines.inductive import CHOSEN, Rival
+from ...families import ClimateHistory, ClimateWindows, Period
+from ...metatraining import Training, make_fabric
+from ...recipes import Remembering
+from ...transducer import Transducer
+from ..lab import Lab, Row
+from ..trainings import trained
+from .setting import PATCHES, patches_training, square_errors
+
+GRIDS: Mapping[str, list[Row]] = {
+    "climatology": [{"window": window} for window in (0, 1, 2)],
+    "nearest-day": [{"neighbours": neighbours} for neighbours in (1, 2, 5, 10, 20)],
+    "ridge": [{"alpha": alpha} for alpha in (1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0)],
+    "kernel-ridge": [
+        {"level": level, "width": width, "alpha": alpha, "linear": linear}
+        for level, width, alpha, linear in product((0.2, 1.0), (1.0, 1.8, 3.0), (0.003, 0.03, 0.3), (0.1, 1.0))
+    ],
+}
+
+
+@dataclass(frozen=True)
+class Place:
+    """learned, chosen, test: years, in this order. n: examples, which end `lag` steps before the query. history, queries, block: of the
+    kernel's training; rank: of the kernel; patch: of networks."""
+
+    name: str
+    learned: tuple[str, str]
+    chosen: tuple[str, str]
+    test: tuple[str, str]
+    n: int
+    lag: int
+    history: int
+    queries: int
+    block: int
+    rank: int
+    patch: int
+    asked: int  # queries of a window
+
+    def period(self, years: tuple[str, str]) -> Period:
+        return Period(self.name, *years)
+
+    @property
+    def kept(self) -> Period:
+        """All years before those of test."""
+        return Period(self.name, self.learned[0], self.chosen[1])
+
+
+NORTH_PACIFIC = Place("north-pacific", ("1948", "1989"), ("1990", "1999"), ("2000", "2025"), 15, 1, 300, 100, 10, 16, 7, 5)
+WINTERS = Place("winters", ("1949", "1979"), ("1980", "1989"), ("1990", "2010"), 5, 1, 22, 6, 1, 4, 12, 3)
+GLOBE = Place("globe", ("1948", "1989"), ("1990", "1999"), ("2000", "2013"), 15, 1, 300, 100, 10, 8, 12, 5)
+
+
+def remembering(lab: Lab, place: Place) -> Transducer:
+    """A model like climate-europe of this place."""
+    fields = place.period(place.learned).fields
+    space = {"space": "Region", "lat": fields.lat.tolist(), "lon": fields.lon.tolist()}
+    model = {"V": space, "U": space, "kappa": "metric", "depth": 1, "rank": place.rank}
+    steps = {"steps": lab.scale.region_steps, "muon_lr": 0.0, "warmup": 1, "loss": "relative_mse", "validate_every": lab.scale.region_steps}
+    how = Training(tasks=1, n=(place.history, place.history), queries=place.queries, **steps)
+    kernel = trained(lab, model, how, ClimateHistory(place.period(place.learned), block=place.block), None)
+    assert isinstance(kernel.T, Transducer)
+    windows = ClimateWindows(place.period(place.chosen), place.n + place.lag + place.asked - 1, place.lag)
+    adapting = Training(tasks=8, n=(place.n, place.n), queries=place.asked, lr=3e-3, standardise=False, **steps)
+    then = Remembering(place.period(place.learned), windows, adapting, place.kept)
+    return then.trained(kernel.T, lab.work / "trainings" / f"{kernel.identity}-windows", make_fabric())
+
+
+def of_patches(lab: Lab, place: Place) -> Transducer:
+    """The paper's model, trained on random steps of windows of this place."""
+    fields, spaces = place.kept.fields, {}
+    for name, f in (("V", fields.v), ("U", fields.u)):
+        spaces[name] = {**PATCHES[name], "patch": place.patch, "mean": round(float(f.mean()), 3), "unit": round(float(f.std()), 3)}
+    window = place.n + 5
+    how = replace(patches_training(lab.scale.network_steps), n=(place.n, place.n))
+    T = trained(lab, PATCHES | spaces, how, ClimateWindows(place.kept, window), None).T
+    assert isinstance(T, Transducer)
+    return T
+
+
+@cache
+def tuned(name: str, place: Place, steps: int) -> tuple[Rival, str]:
+    """A rival with the settings that did best on the years that were held out, fitted to all before those of test; and those settings."""
+    learned, chosen = (place.period(years).fields for years in (place.learned, place.chosen))
+    if name in GRIDS:
+
+        def error(options: Row) -> float:
+            return float(square_errors(INDUCTIVE[name](**options).fit(learned).answers(chosen), chosen.u, chosen.lat).mean())
+
+        options = min(GRIDS[name], key=error)
+    else:
+        own = {"patch": place.patch} if "patch" in CHOSEN[name] else {}
+        options = CHOSEN[name] | own | {"steps": steps}
+    R: Any = INDUCTIVE[name](**options)
+    return R.fit(place.kept.fields), repr(R)

@@ -1,0 +1,67 @@
+"""The same table for the North Pacific, month by month, and for the winters of the globe."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ...baselines import MeanOfExamples, nearest_example
+from ...baselines.inductive import CHOSEN
+from ...families import load_climate, previous_week, previous_year
+from ..lab import Lab, Part, Row
+from .places import NORTH_PACIFIC, WINTERS, Place, of_patches, remembering, tuned
+from .setting import PAPER, chunked, days, in_context, square_errors, summary, with_interval
+
+BEFORE, YEAR_BEFORE = "steps before", "year before"
+
+
+def measured(lab: Lab, place: Place) -> list[Row]:
+    whole, rows = load_climate(place.name), []
+    at = np.flatnonzero(np.isin(whole.time, place.period(place.test).fields.time))[:: lab.scale.every]
+    contexts: dict[str, Any] = {BEFORE: partial(previous_week, n=place.n, lag=place.lag)}
+    if whole.step[1] != "Y":
+        contexts[YEAR_BEFORE] = partial(previous_year, n=place.n)
+    key = {"place": repr(place), "steps": [lab.scale.region_steps, lab.scale.network_steps]}
+    models: dict[str, Any] = {
+        "remembering": lambda: remembering(lab, place),
+        PAPER: lambda: of_patches(lab, place),
+        "mean of the context": MeanOfExamples,
+        "nearest of the context": nearest_example,
+    }
+    for name, make in models.items():
+        for context, before in contexts.items():
+
+            def told(some: np.ndarray, make: Any = make, before: Any = before) -> list[float]:
+                return in_context(make(), lambda day: days(before(whole, whole.time[day]), whole), some, whole)
+
+            found = chunked(lab, at, told, regressor=name, context=context, **key)
+            rows.append({"place": place.name, "regressor": name, "context": context, **summary(found, at, whole)})
+    for name in CHOSEN:
+
+        def answered(some: np.ndarray, name: str = name) -> list[float]:
+            R, _ = tuned(name, place, lab.scale.network_steps)
+            return [round(float(e), 4) for e in square_errors(R.answers(whole[some]), whole.u[some], whole.lat)]
+
+        found = chunked(lab, at, answered, regressor=name, **key)
+        rows.append({"place": place.name, "regressor": name, "context": "none", **summary(found, at, whole)})
+    return rows
+
+
+def measure(lab: Lab) -> list[Row]:
+    return [row for place in (NORTH_PACIFIC, WINTERS) for row in measured(lab, place)]
+
+
+def table(rows: Sequence[Row]) -> list[Row]:
+    columns = list(dict.fromkeys(f"{row['place']}, {row['context']}" for row in rows if row["context"] != "none"))
+    lines: dict[str, Row] = {}
+    for row in rows:
+        line = lines.setdefault(row["regressor"], {"regressor": row["regressor"], **dict.fromkeys(columns, "")})
+        of_place = [c for c in columns if c.startswith(row["place"]) and (row["context"] == "none" or c.endswith(row["context"]))]
+        line.update(dict.fromkeys(of_place, with_interval(row)))
+    return list(lines.values())
+
+
+PART = Part("regions", "North Pacific, monthly, and global winters: error in hPa^2", measure, table, regressors=())

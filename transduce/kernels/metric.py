@@ -1,0 +1,114 @@
+"""A Gaussian process whose metric is learned: Matern's kernel of smoothness 5/2, and lines.
+
+    k(v, v') = s (1 + r + r^2 / 3) exp(-r) + l <A v, A v'> / d,      r = sqrt(5 / d) |A (v - v')|
+    A v = g (v - mean(v) + level mean(v) + L R v)
+
+in units of the noise, so that T(D)(v) = k(v, D) (K + I)^-1 u. A begins as what takes most of the mean away: that today is warm
+everywhere says less than where it is warm. L is (d, rank) and begins near zero: a few directions are learned, and s, l, g and level.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar, NamedTuple
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from .kappa import Kappa, Known
+from .systems import PACE, SMALLEST_RIDGE, Solve, identity_like
+
+LINES, LEVEL, GAIN = 0.4, 0.2, 0.75  # l / s, level and g at first
+
+
+class Solution(NamedTuple):
+    """What a query needs of the examples, and what bands need."""
+
+    points: Float[Tensor, "b n d"]
+    coefficients: Float[Tensor, "b n q"]
+    W: Float[Tensor, "b n n"]
+    residual: Float[Tensor, "b n q"]
+    deviation: Float[Tensor, "b n"]
+    mask: Bool[Tensor, "b n"] | None
+
+
+class Metric(Kappa):
+    """rank: of what is learned of A. signal: s at first. `heads` and `width` are of other kernels."""
+
+    options: ClassVar[tuple[str, ...]] = ("rank", "signal")
+    transforms: ClassVar[bool] = False
+    leaves_out: ClassVar[bool] = True
+
+    def __init__(self, d_v: int, d_u: int, heads: int = 1, width: int = 1, rank: int = 32, signal: float = 50.0):
+        super().__init__()
+        self.log_signal = nn.Parameter(torch.tensor(math.log(signal) / PACE))
+        self.log_lines = nn.Parameter(torch.tensor(math.log(LINES * signal) / PACE))
+        self.log_gain = nn.Parameter(torch.tensor(math.log(GAIN) / PACE))
+        self.level = nn.Parameter(torch.tensor(LEVEL))
+        self.R = nn.Parameter(torch.randn(rank, d_v) / math.sqrt(d_v))
+        self.L = nn.Parameter(0.01 * torch.randn(d_v, rank))
+
+    def points(self, v: Float[Tensor, "... d"]) -> Float[Tensor, "... d"]:
+        """A v / sqrt(d)."""
+        mean = v.mean(-1, keepdim=True)
+        moved = v + (self.level - 1) * mean + v @ self.R.T @ self.L.T
+        return (PACE * self.log_gain).exp() * moved / math.sqrt(v.shape[-1])
+
+    def between(self, a: Float[Tensor, "... n d"], b: Float[Tensor, "... m d"]) -> Float[Tensor, "... n m"]:
+        """k, of points, in double precision."""
+        a, b = a.double(), b.double()
+        inner = a @ b.mT
+        squares = a.square().sum(-1)[..., :, None] + b.square().sum(-1)[..., None, :] - 2 * inner
+        r = (5 * squares).clamp(min=SMALLEST_RIDGE).sqrt()
+        return self._strength(self.log_signal) * (1 + r + r.square() / 3) * (-r).exp() + self._strength(self.log_lines) * inner
+
+    def _strength(self, logarithm: Float[Tensor, ""]) -> Float[Tensor, ""]:
+        return (PACE * logarithm.double()).exp()
+
+    def condition(
+        self, v: Float[Tensor, "b n d_v"], u: Float[Tensor, "b n d_u"], mask: Bool[Tensor, "b n"] | None = None, known: Known | None = None
+    ) -> Solution:
+        """All is computed anew: there is little to gain from what is known."""
+        points = self.points(v)
+        return self._solved(points, self.between(points, points), u, mask)
+
+    def _solved(self, points: Tensor, K: Float[Tensor, "b n n"], u: Tensor, mask: Bool[Tensor, "b n"] | None) -> Solution:
+        if mask is not None:
+            K, u = K * (mask[:, None] & mask[..., None]), u * mask[..., None]
+        alpha, diagonal, W = Solve.apply((K + identity_like(K))[:, None], u.double())
+        left = alpha[:, 0] / diagonal[:, 0, :, None]
+        return Solution(points, alpha[:, 0], W[:, 0], left.to(u), diagonal[:, 0].rsqrt(), mask)
+
+    def forward(self, sources: Solution, v: Float[Tensor, "b m d_v"]) -> Float[Tensor, "b m d_u"]:
+        return (self._across(sources, v) @ sources.coefficients).to(v)
+
+    def _across(self, sources: Solution, v: Float[Tensor, "b m d_v"]) -> Float[Tensor, "b m n"]:
+        """k between queries and examples, none where there is no example."""
+        k = self.between(self.points(v), sources.points)
+        return k if sources.mask is None else k * sources.mask[:, None]
+
+    def carry(self, sources: Solution, v: Float[Tensor, "b n d_v"], u: Float[Tensor, "b n d_u"]) -> Float[Tensor, "b n d_u"]:
+        """What is left of each example when it is left out: the next layer's task."""
+        return sources.residual
+
+    def read(self, v: Float[Tensor, "1 n d_v"], u: Float[Tensor, "1 n d_u"]) -> Float[Tensor, "1 n n"]:
+        """The kernel of all pairs."""
+        points = self.points(v)
+        return self.between(points, points)
+
+    def split(
+        self, read: Float[Tensor, "1 n n"], u: Float[Tensor, "b n d_u"], mask: Bool[Tensor, "b n"], carry: bool = True
+    ) -> Float[Tensor, "b n d_u"]:
+        solution = self._solved(u, read.expand(len(mask), -1, -1), u, mask)
+        return torch.where(mask[..., None], solution.residual, u + (read @ solution.coefficients).to(u))
+
+    def weights(self, sources: Solution, v: Float[Tensor, "b m d_v"]) -> Float[Tensor, "b 1 m n"]:
+        """The factor of u_i in the answer: k(v) (K + I)^-1. Of either sign, and their sum is free."""
+        return (self._across(sources, v) @ sources.W.mT @ sources.W)[:, None]
+
+    def deviations(self, sources: Solution, v: Float[Tensor, "b m d_v"]) -> Float[Tensor, "b m"]:
+        """The standard deviation of each query under the Gaussian process, in units of the noise."""
+        alone = self._strength(self.log_signal) + self._strength(self.log_lines) * self.points(v).double().square().sum(-1)
+        known = (self._across(sources, v) @ sources.W.mT).square().sum(-1)
+        return (1 + alone - known).clamp(min=SMALLEST_RIDGE).sqrt()
