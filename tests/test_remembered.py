@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+import xarray as xr
 
 from transduce import Euclidean, ExampleSet, TransduceError, Transducer
 from transduce.families import latitude_weighted_mse
@@ -24,11 +25,9 @@ def days(n, seed=0):
 
 def model(seed=0):
     torch.manual_seed(seed)
-    T = Transducer(region(), region(), depth=1, kappa="metric", rank=3).double().eval()
+    T = Transducer(region(), region(), depth=1, kappa="metric").double().eval()
     for space, f in ((T.V, days(200).v), (T.U, days(200).u)):
         space.measure(f)
-    with torch.no_grad():
-        T.layers[0].kappa.L.normal_(0, 0.1)
     return T
 
 
@@ -43,26 +42,45 @@ def test_coefficients_of_a_region_measure_the_latitude_weighted_error():
     assert space_from_config(space.config()).grid == (3, 4)
 
 
+def test_slopes_come_beside_values_and_are_left_out_again():
+    space, f = Region(LAT, LON, slopes=True).double(), days(20).v
+    space.measure(f)
+    c = space.encode(f)
+    assert c.shape == (20, 12 + 9 + 8) and space_from_config(space.config()).slopes
+    torch.testing.assert_close(space.decode(c, (3, 4)), f)
+    warmer, steeper = (space.encode(f[:1] + change) - c[:1] for change in (torch.ones(3, 4), torch.arange(4.0)))
+    assert warmer[:, 12:21].abs().max() < 1e-9 and steeper[:, 12:21].min() > 0  # eastward
+    assert warmer[:, :12].norm() < 0.5 * (space.root / space.unit).expand(3, 4).norm()
+
+
 @pytest.mark.parametrize("shape", [(5, 3, 5), (5, 12), (3, 4)])
 def test_a_region_says_what_it_expects(shape):
     with pytest.raises(TransduceError, match=r"expects \(n, 3, 4\), fields from 60 to 40 N and 0 to 30 E"):
         region().check(torch.zeros(shape), None, "v")
 
 
-@pytest.mark.parametrize("lat", [(), (95.0, 80.0)])
+@pytest.mark.parametrize("lat", [(), (95.0, 80.0), (40.0, 50.0)])
 def test_regions_are_on_the_globe(lat):
-    with pytest.raises(TransduceError, match="latitudes from -90 to 90"):
+    with pytest.raises(TransduceError, match="latitudes from 90 down to -90"):
         Region(lat, LON)
 
 
+def test_a_field_that_says_it_is_elsewhere_is_refused():
+    T, one = model(), days(5)
+    on_grid = [xr.DataArray(f.numpy(), {"lat": list(LAT), "lon": list(LON)}, ["time", "lat", "lon"]) for f in (one.v, one.u)]
+    u_hat = T.regress(ExampleSet(*on_grid))(on_grid[0])
+    assert u_hat.dims == ("time", "lat", "lon") and np.array_equal(u_hat["lat"], LAT)
+    with pytest.raises(TransduceError, match=r"v has lat from 40 to 60; this model expects 60 to 40. .*regress_climate"):
+        T.regress(ExampleSet(*on_grid))(on_grid[0].isel(lat=slice(None, None, -1)))
+
+
 def test_the_metric_kernel_is_the_one_of_its_equation():
-    kappa, v = Metric(12, 12, rank=3).double(), torch.randn(2, 12, dtype=torch.float64)
+    kappa, v = Metric(12, 12).double(), torch.randn(2, 12, dtype=torch.float64)
     with torch.no_grad():
-        kappa.L.normal_()
-        A = (torch.eye(12) - torch.ones(12, 12) / 12 * (1 - kappa.level) + kappa.L @ kappa.R) * (10 * kappa.log_gain).exp()
-        r = (5 / 12) ** 0.5 * (A @ (v[0] - v[1])).norm()
+        g = (10 * kappa.log_gain).exp()
+        r = (5 / 12) ** 0.5 * g * (v[0] - v[1]).norm()
         s, lines = (10 * kappa.log_signal).exp(), (10 * kappa.log_lines).exp()
-        expected = s * (1 + r + r**2 / 3) * (-r).exp() + lines * (A @ v[0]) @ (A @ v[1]) / 12
+        expected = s * (1 + r + r**2 / 3) * (-r).exp() + lines * g**2 * v[0] @ v[1] / 12
         points = kappa.points(v[None])
         torch.testing.assert_close(kappa.between(points, points)[0, 0, 1], expected)
 

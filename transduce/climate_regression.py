@@ -35,14 +35,10 @@ def regress_climate(T: Transducer, examples: ClimateFields, v: xr.DataArray) -> 
         )
     name = str(v.name or examples.names[0])
     asked = open_inputs(v.to_dataset(name=name), v=name)
-    lat, lon = asked.lat.values, asked.lon.values
-    O = T.regress(
-        ExampleSet(
-            _on_grid(V, examples.v, examples.lat, examples.lon, "the examples' v"),
-            _on_grid(U, examples.u, examples.lat, examples.lon, "the examples' u"),
-        )
-    )
-    u_hat = O(_on_grid(V, asked.values, lat, lon, "the queries"))
+    v_examples = _on_grid(V, examples.v, examples.lat, examples.lon, "the examples' v")
+    u_examples = _on_grid(U, examples.u, examples.lat, examples.lon, "the examples' u")
+    v_query = _on_grid(V, asked.values, asked.lat.values, asked.lon.values, "the queries")
+    u_hat = T.regress(ExampleSet(v_examples, u_examples))(v_query)
     return located(u_hat, asked.time.values, U.lat, U.lon, examples.names[1], examples.units[1])
 
 

@@ -249,9 +249,9 @@ def prepare(T: Learner, family: OperatorFamily, training: Training) -> None:
         space.check(to_tensor(getattr(tasks[0].examples, name), name), None if x is None else to_tensor(x, "x"), f"the family's {name}")
     if training.standardise and isinstance(T, Transducer) and bool((T.spread == 1).all()):
         batch = stack(tasks)
-        for space, name in ((T.V, "v"), (T.U, "u")):
-            space.measure(batch[name].to(T.spread).flatten(0, 1))
-        T.standardise(T.V.encode(batch["v"].to(T.spread), batch.get("x")))
+        _, of_v = (space.measure(batch[name].to(T.spread).flatten(0, 1)) for space, name in ((T.U, "u"), (T.V, "v")))
+        if not of_v:
+            T.standardise(T.V.encode(batch["v"].to(T.spread), batch.get("x")))
 
 
 def described(family: OperatorFamily) -> str:

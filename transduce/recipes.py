@@ -215,11 +215,11 @@ RECIPES = {
         ),
         Recipe(
             name="climate-europe",
-            model={"V": EUROPE, "U": EUROPE, "kappa": "metric", "depth": 1, "rank": 32},
+            model={"V": EUROPE | {"slopes": True}, "U": EUROPE, "kappa": "metric", "depth": 1},
             family=ClimateHistory(LEARNED_FROM),
             validation=ClimateHistory(LEARNED_FROM, CHOSEN_ON),
             training=Training(
-                steps=300,
+                steps=100,
                 muon_lr=0.0,
                 tasks=1,
                 n=(900, 900),

@@ -27,7 +27,7 @@ from .bands import half_widths_of
 from .kernels import Attention, Kappa, Known, Metric, Patchwise, Remembered, kernel, prior_of, start_with_descent
 from .spaces import Patches, Space, space_from_config
 from .transforms import Feedforward, Neighbours
-from .types import ExampleSet, TransduceError, check_coordinates, like, to_tensor
+from .types import ExampleSet, TransduceError, like, to_tensor
 
 DIFFERENCE = 0.03  # the variance, at first, by which operators differ from what is remembered, in units of what examples leave
 CHUNK = 1024  # queries, or their patches, that are answered at once, or as many fewer as a prior's grid is larger
@@ -88,7 +88,7 @@ class Transducer(nn.Module):
     a solver of least squares (kernels/descent.py); memory: features of both streams
     beside their coefficients, which start at zero and are not part of the answer. Of the representer: feature_layers, ridges, universal
     (see kernels/representer.py). Of the convolutional one: convolutions (see kernels/convolutional.py).
-    Of the metric one: rank, signal (see kernels/metric.py).
+    Of the metric one: signal (see kernels/metric.py).
     F, G: whether inputs and outputs are transformed, by default only beside the paper's kernels; shared: by the same network. Between
     `Patches`, kernels act at every patch by itself; neighbours: how many patches away G looks, 0 for not at all.
     prior: the options of a `Prior`, on whose answers the layers, if any, build: see kernels/prior.py; `remember` makes another kind.
@@ -118,8 +118,7 @@ class Transducer(nn.Module):
         ridges: int = 2,
         universal: bool = True,
         convolutions: tuple[int, ...] = (32, 64, 96),
-        rank: int = 32,
-        signal: float = 50.0,
+        signal: float = 60.0,
         F: bool | None = None,
         G: bool | None = None,
         shared: bool = False,
@@ -247,7 +246,7 @@ class Transducer(nn.Module):
     def encode(self, space: Space, f: Any, x: Tensor | None, name: str) -> tuple[Tensor, tuple[int, ...]]:
         """Functions as coefficients of V or U in the model's precision, and the shape of their grid; `name` is for error messages."""
         if x is None:
-            check_coordinates(f, space.dims, name)
+            space.check_coordinates(f, name)
         f = to_tensor(f, name)
         grid = space.check(f, x, name)
         cast = f.to(self.spread)
@@ -338,7 +337,7 @@ class Transducer(nn.Module):
                 f"remember was asked of a model of {self.depth} layers with kappa={self.config['kappa']!r}, a prior: "
                 f"{self.prior is not None}; expected one layer with kappa='metric' and no prior."
             )
-        remembering = {"signal": DIFFERENCE, "prior": {"pairs": len(examples), "rank": self.config["rank"]}}
+        remembering = {"signal": DIFFERENCE, "prior": {"pairs": len(examples)}}
         T = Transducer.from_config({**self.config, **remembering}).to(self.spread)
         for mine, its in ((self.V, T.V), (self.U, T.U)):
             its.load_state_dict(mine.state_dict())

@@ -143,10 +143,10 @@ class Transformer(nn.Module):
 class Fno2d(Network):
     """An FNO on a region: the place of each point is two channels more. modes, padding: as `Fno` has them. dropout: of its feedforwards."""
 
-    modes: int = 5
+    modes: int = 6
     width: int = 24
-    layers: int = 3
-    padding: float = 0.25
+    layers: int = 4
+    padding: float = 0.0
     dropout: float = 0.0
 
     def _made(self, grid: tuple[int, ...]) -> nn.Module:

@@ -21,16 +21,16 @@ from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 from ..report import Row
 from .curves import panels_beside
 from .fields import DIVERGING
-from .style import drawing, label_ends, looks
+from .style import Number, drawing, label_ends, looks
 
 ROUND = 360.0  # degrees
 SHADES = {"temperature": "cividis", "error": DIVERGING}  # viridis for all others
 FRAME: dict[str, Any] = {"edgecolor": "0.1", "linewidth": 1.2}
 WIDE = 3.1  # inches of a column of maps
-Region = Mapping[str, Sequence[float]]  # lat: south and north, lon: west and east
+Region = Mapping[str, Sequence[Number]]  # lat: south and north, lon: west and east
 
 
-def drift(rows: Sequence[Row], path: Any, window: int, ours: Sequence[str]) -> None:
+def drift(rows: Sequence[Row], path: Any, window: int, ours: tuple[str, ...]) -> None:
     """Draw the error of each regressor over the years, `ours` stronger than the others; where it is unknown, the line is broken.
 
     rows: {regressor, date, error}, the error a rolling mean over `window` days in hPa^2.
@@ -115,7 +115,7 @@ def _scale(rows: Sequence[Row], like: Mapping[str, Any]) -> tuple[Normalize, np.
     if like["name"] == "error":
         high = max(-low, high)
         low = -high
-    levels = MaxNLocator(7).tick_values(low, high)
+    levels = np.asarray(MaxNLocator(7).tick_values(low, high))
     return Normalize(low, high), levels[levels != 0] if like["name"] == "error" else levels
 
 
@@ -142,7 +142,7 @@ def _map(axes: Axes, panel: Mapping[str, Any], region: Region, norm: Normalize, 
         axes.contour(lon, lat, values, within, colors="0.1", linewidths=0.5, linestyles="-", alpha=0.6)
     for coast in coasts:
         for along in (0.0, ROUND):
-            axes.plot(coast[:, 0] + along, coast[:, 1], color="white", linewidth=0.8)
+            axes.plot(coast[:, 0] + along, coast[:, 1], color="0.6", linewidth=0.8)
     axes.set(xlim=region["lon"], ylim=region["lat"], aspect="equal", anchor="N")
     axes.spines[:].set_visible(True)
     return image

@@ -143,7 +143,7 @@ def _wide_ticks(axes: Axes, values: Sequence[Number]) -> None:
 
 def _named_below(figure: Figure, ncols: int) -> None:
     """Name the lines of all panels below them, each once."""
-    handles = {handle.get_label(): handle for axes in figure.axes for handle in axes.get_legend_handles_labels()[0]}
+    handles = {str(handle.get_label()): handle for axes in figure.axes for handle in axes.get_legend_handles_labels()[0]}
     figure.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=ncols)
 
 

@@ -1,10 +1,8 @@
-"""A Gaussian process whose metric is learned: Matern's kernel of smoothness 5/2, and lines.
+"""A Gaussian process: Matern's kernel of smoothness 5/2, and lines.
 
-    k(v, v') = s (1 + r + r^2 / 3) exp(-r) + l <A v, A v'> / d,      r = sqrt(5 / d) |A (v - v')|
-    A v = g (v - mean(v) + level mean(v) + L R v)
+    k(v, v') = s (1 + r + r^2 / 3) exp(-r) + l g^2 <v, v'> / d,      r = sqrt(5 / d) g |v - v'|
 
-in units of the noise, so that T(D)(v) = k(v, D) (K + I)^-1 u. A begins as what takes most of the mean away: that today is warm
-everywhere says less than where it is warm. L is (d, rank) and begins near zero: a few directions are learned, and s, l, g and level.
+in units of the noise, so that T(D)(v) = k(v, D) (K + I)^-1 u. Three numbers are learned, over many tasks: s, l and g.
 """
 
 from __future__ import annotations
@@ -19,7 +17,7 @@ from torch import Tensor, nn
 from .kappa import Kappa, Known
 from .systems import PACE, SMALLEST_RIDGE, Solve, identity_like
 
-LINES, LEVEL, GAIN = 0.4, 0.2, 0.75  # l / s, level and g at first
+LINES, GAIN = 1.0, 0.55  # l / s and g at first
 
 
 class Solution(NamedTuple):
@@ -34,26 +32,21 @@ class Solution(NamedTuple):
 
 
 class Metric(Kappa):
-    """rank: of what is learned of A. signal: s at first. `heads` and `width` are of other kernels."""
+    """signal: s at first. `heads` and `width` are of other kernels."""
 
-    options: ClassVar[tuple[str, ...]] = ("rank", "signal")
+    options: ClassVar[tuple[str, ...]] = ("signal",)
     transforms: ClassVar[bool] = False
     leaves_out: ClassVar[bool] = True
 
-    def __init__(self, d_v: int, d_u: int, heads: int = 1, width: int = 1, rank: int = 32, signal: float = 50.0):
+    def __init__(self, d_v: int, d_u: int, heads: int = 1, width: int = 1, signal: float = 60.0):
         super().__init__()
         self.log_signal = nn.Parameter(torch.tensor(math.log(signal) / PACE))
         self.log_lines = nn.Parameter(torch.tensor(math.log(LINES * signal) / PACE))
         self.log_gain = nn.Parameter(torch.tensor(math.log(GAIN) / PACE))
-        self.level = nn.Parameter(torch.tensor(LEVEL))
-        self.R = nn.Parameter(torch.randn(rank, d_v) / math.sqrt(d_v))
-        self.L = nn.Parameter(0.01 * torch.randn(d_v, rank))
 
     def points(self, v: Float[Tensor, "... d"]) -> Float[Tensor, "... d"]:
-        """A v / sqrt(d)."""
-        mean = v.mean(-1, keepdim=True)
-        moved = v + (self.level - 1) * mean + v @ self.R.T @ self.L.T
-        return (PACE * self.log_gain).exp() * moved / math.sqrt(v.shape[-1])
+        """g v / sqrt(d)."""
+        return (PACE * self.log_gain).exp() * v / math.sqrt(v.shape[-1])
 
     def between(self, a: Float[Tensor, "... n d"], b: Float[Tensor, "... m d"]) -> Float[Tensor, "... n m"]:
         """k, of points, in double precision."""

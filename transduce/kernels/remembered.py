@@ -27,14 +27,14 @@ class Left(NamedTuple):
 
 
 class Remembered(Kappa):
-    """pairs: how many are remembered. rank: of the kernel."""
+    """pairs: how many are remembered."""
 
     leaves_out: ClassVar[bool] = True
 
-    def __init__(self, d_v: int, d_u: int, pairs: int, rank: int = 32):
+    def __init__(self, d_v: int, d_u: int, pairs: int):
         super().__init__()
-        self.config: dict[str, Any] = {"pairs": pairs, "rank": rank}
-        self.kernel = Metric(d_v, d_u, rank=rank)
+        self.config: dict[str, Any] = {"pairs": pairs}
+        self.kernel = Metric(d_v, d_u)
         self.points = nn.Parameter(torch.zeros(pairs, d_v))
         self.coefficients = nn.Parameter(torch.zeros(pairs, d_u))
         self.requires_grad_(False)

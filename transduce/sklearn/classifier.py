@@ -1,7 +1,7 @@
 """A classification in context with the interface of scikit-learn.
 
     fit(X, y)           conditions T on the examples (v_i, u_i) = (row i of X, the one-hot vector of class y_i)
-    predict_proba(X)    softmax(beta g(T(D)(v))) for each row v, beta being what the examples, left out one by one, make likeliest
+    predict_proba(X)    softmax(beta T(D)(v)) for each row v, averaged over beta as likely as the examples, left out one by one, make it
 
 Rows are images, by their pixels from 0 to 1. With vectors=True they are any vectors instead: columns, each brought from its range over the
 examples to [0, 1], are squares of an image. scikit-learn's checks are of such tables and hold with vectors=True; CANNOT_APPLY names those
@@ -63,7 +63,7 @@ class TransducerClassifier(Saved, ClassifierMixin, BaseEstimator):
         images = self._images(X, T.V.size, *units)
         with torch.no_grad():  # also of a model in training
             self.operator_ = T.regress(ExampleSet(images, np.eye(T.U.size)[labels]))
-        self.beta_ = sharpness(self.operator_)
+        self.sharpness_ = sharpness(self.operator_)
         self.classes_, self.model_, self.X_, self.y_, self._scaling = classes, T, X, labels, units
         return self
 
@@ -71,7 +71,7 @@ class TransducerClassifier(Saved, ClassifierMixin, BaseEstimator):
         """The probability of each of `classes_`."""
         check_is_fitted(self, "operator_")
         images = self._images(self._rows(X), self.model_.V.size, *self._scaling)
-        return class_probabilities(self.operator_, images, self.beta_).numpy()[:, : len(self.classes_)]
+        return class_probabilities(self.operator_, images, self.sharpness_).numpy()[:, : len(self.classes_)]
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The likeliest class."""

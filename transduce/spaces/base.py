@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from ..types import TransduceError, to_tensor
+from ..types import TransduceError, check_coordinates, to_tensor
 
 
 class Space(nn.Module):
@@ -31,8 +31,9 @@ class Space(nn.Module):
         """Functions on a uniform grid of `at` points (a tuple in 2-D), or at the scattered points `at`."""
         raise NotImplementedError
 
-    def measure(self, f: Tensor) -> None:
-        """Told, before training, what functions are like: where coefficients are measured from, and in which unit, may come from these."""
+    def measure(self, f: Tensor) -> bool:
+        """Told, before training, what functions are like; True if from now on coefficients are measured in units of these."""
+        return False
 
     def only_encoding(self) -> Space:
         """Itself, of whose parameters none learns but what `encode` needs."""
@@ -46,6 +47,10 @@ class Space(nn.Module):
     def order(self) -> Tensor:
         """The coefficients' numbers, those of like frequency together, from the lowest up."""
         return torch.arange(self.size)
+
+    def check_coordinates(self, f: Any, name: str) -> None:
+        """Raise if f, a DataArray, says itself that it is on another kind of grid."""
+        check_coordinates(f, self.dims, name)
 
     def check(self, f: Tensor, x: Tensor | None, name: str) -> tuple[int, ...]:
         """The grid's shape, of n functions with one leading axis; raises a TransduceError if they do not fit."""

@@ -4,6 +4,10 @@
 
 So |c|^2 is the latitude-weighted squared error in that unit, which is what is asked for, and the mean field (topography, climate) is known
 before any example. Fields come and go in units of their own, as kelvin and pascal.
+
+Where fields are to be compared, most of c's mean is taken away, for that today is warm everywhere says less than where it is warm; and
+slopes, the differences of c between neighbours, come beside it in a unit of their own: it is along slopes of temperature that winds change
+with height. They are left out where fields are put together again.
 """
 
 from __future__ import annotations
@@ -11,16 +15,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import torch
+import xarray as xr
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from ..types import TransduceError
 from .base import Space
 
+SLOPES, LEVEL = 0.7, 0.36  # how much slopes count beside values, and what is left of the mean
+
 
 class Region(Space):
-    """lat, lon: of the grid, in degrees, latitudes from the north. `measure` sets the mean field and the unit.
+    """lat, lon: of the grid, in degrees, latitudes from the north. slopes: for fields that are to be compared. `measure` sets the mean
+    field and the units.
 
     >>> Region((55.0, 52.5, 50.0), (-15.0, -12.5)).encode(fields).shape      # fields: (15, 3, 2)
     (15, 6)
@@ -29,27 +38,44 @@ class Region(Space):
     dims = 2
     root: Tensor
 
-    def __init__(self, lat: Sequence[float], lon: Sequence[float]):
+    def __init__(self, lat: Sequence[float], lon: Sequence[float], slopes: bool = False):
         super().__init__()
         self.lat, self.lon = tuple(float(degrees) for degrees in lat), tuple(float(degrees) for degrees in lon)
-        self.grid, self.size = (len(self.lat), len(self.lon)), len(self.lat) * len(self.lon)
+        self.grid, self.points, self.slopes = (len(self.lat), len(self.lon)), len(self.lat) * len(self.lon), slopes
+        self.size = self.points + slopes * (2 * self.points - sum(self.grid))
         cosine = torch.tensor(self.lat, dtype=torch.float64).deg2rad().cos()
-        if min(self.grid) < 1 or not (cosine >= -1e-9).all() or max(map(abs, self.lat)) > 90:
-            raise TransduceError(f"lat={self.lat}, lon={self.lon}; expected some of each, latitudes from -90 to 90.")
+        if min(self.grid) < 1 or max(map(abs, self.lat)) > 90 or list(self.lat) != sorted(self.lat, reverse=True):
+            raise TransduceError(f"lat={self.lat}, lon={self.lon}; expected some of each, latitudes from 90 down to -90.")
         self.mean = nn.Parameter(torch.zeros(self.grid), requires_grad=False)
         self.unit = nn.Parameter(torch.ones(()), requires_grad=False)
+        self.slope = nn.Parameter(torch.ones(()), requires_grad=False)
         weights = (cosine.clamp(min=1e-3) / cosine.mean()).sqrt()  # at a pole a little is left, so that fields can be put together again
         self.register_buffer("root", weights[:, None].float(), persistent=False)
 
     def config(self) -> dict[str, Any]:
-        return {"space": "Region", "lat": list(self.lat), "lon": list(self.lon)}
+        return {"space": "Region", "lat": list(self.lat), "lon": list(self.lon)} | ({"slopes": True} if self.slopes else {})
 
     @torch.no_grad()
-    def measure(self, f: Float[Tensor, "n y x"]) -> None:
+    def measure(self, f: Float[Tensor, "n y x"]) -> bool:
         """Take the mean field and the spread about it from these."""
         self.check(f, None, "f")
         self.mean.copy_(f.double().mean(0))
         self.unit.copy_((f - self.mean).double().square().mean().sqrt().clamp(min=1e-12))
+        if self.slopes:
+            self.slope.copy_(_slopes(self._values(f)).double().square().mean().sqrt().clamp(min=1e-12))
+        return True
+
+    def _values(self, f: Float[Tensor, "... y x"]) -> Float[Tensor, "... y x"]:
+        return self.root.to(f) * (f - self.mean.to(f)) / self.unit.to(f)
+
+    def check_coordinates(self, f: Any, name: str) -> None:
+        for axis, degrees in zip(("lat", "lon"), (self.lat, self.lon), strict=True):
+            own = f.coords.get(axis, f.coords.get(f"{axis}itude")) if isinstance(f, xr.DataArray) else None
+            if own is not None and own.shape == (len(degrees),) and not np.allclose(own, degrees, atol=1e-3):
+                raise TransduceError(
+                    f"{name} has {axis} from {float(own[0]):g} to {float(own[-1]):g}; this model expects {degrees[0]:g} to "
+                    f"{degrees[-1]:g}. Bring it to that order and grid: transduce.climate_regression.regress_climate does."
+                )
 
     def check(self, f: Tensor, x: Tensor | None, name: str) -> tuple[int, ...]:
         if x is not None or f.ndim != 3 or tuple(f.shape[1:]) != self.grid:
@@ -61,9 +87,22 @@ class Region(Space):
         return self.grid
 
     def encode(self, f: Tensor, x: Tensor | None = None) -> Tensor:
-        return (self.root.to(f) * (f - self.mean.to(f)) / self.unit.to(f)).flatten(-2)
+        values = self._values(f)
+        if not self.slopes:
+            return values.flatten(-2)
+        pattern = values - (1 - LEVEL) * values.mean((-2, -1), keepdim=True)
+        share = SLOPES * (self.points / (self.size - self.points)) ** 0.5  # so that values and slopes count by their mean squares
+        return torch.cat([pattern.flatten(-2), share * _slopes(values) / self.slope.to(f)], -1)
 
     def decode(self, c: Tensor, at: Any) -> Tensor:
         if not isinstance(at, tuple | list) or tuple(at) != self.grid:
             raise TransduceError(f"at={at} was asked of a model that answers on {self.grid[0]} x {self.grid[1]} points. Leave it out.")
-        return self.mean.to(c) + self.unit.to(c) * c.unflatten(-1, self.grid) / self.root.to(c)
+        values = c[..., : self.points]
+        if self.slopes:
+            values = values + (1 / LEVEL - 1) * values.mean(-1, keepdim=True)
+        return self.mean.to(c) + self.unit.to(c) * values.unflatten(-1, self.grid) / self.root.to(c)
+
+
+def _slopes(f: Float[Tensor, "... y x"]) -> Float[Tensor, "... s"]:
+    """The differences between neighbours, eastward and southward."""
+    return torch.cat([f.diff(dim=-1).flatten(-2), f.diff(dim=-2).flatten(-2)], -1)

@@ -1,10 +1,9 @@
 """Probabilities of classes, from a regression of one-hot vectors.
 
-    p_k(v) = exp(beta g(u_hat_k(v))) / sum_l exp(beta g(u_hat_l(v)))      over the classes that the examples show
+    p_k(v) = mean over beta of exp(beta u_hat_k(v)) / sum_l exp(beta u_hat_l(v))      over the classes that the examples show
 
-g(x) = asinh(x / c) grows like a logarithm from c on, so that answers, which are nearly probabilities themselves, become powers of them, and
-it is smooth through 0, for they may be below. beta is the likeliest given the class of each example and the answer there of the regression without it, with a log-normal prior that
-matters where examples are few. So how sure an answer is comes from the task itself.
+How likely a beta is, the examples say: by the class of each, and the answer there of the regression without it; with a log-normal prior
+that matters where they are few. So how sure an answer is comes from the task itself.
 """
 
 from __future__ import annotations
@@ -19,30 +18,32 @@ from ..transducer import ConditionedOperator
 from ..types import TransduceError, to_tensor
 from .many import all_but_one, many_regressions
 
-SMALL = 0.02  # c
-BETAS = torch.logspace(-0.5, 1.5, 81, dtype=torch.float64)
-USUAL, SPREAD = 6.0, 0.5  # of beta: the median of the prior, and its deviation in logarithms
+BETAS = torch.logspace(0, 2, 81, dtype=torch.float64)
+USUAL, SPREAD = 8.0, 0.5  # of beta: the median of the prior, and its deviation in logarithms
+NEGLIGIBLE = 1e-6  # a share that is left out
 
 
 @torch.no_grad()
-def class_probabilities(O: ConditionedOperator, v: Any, beta: float | None = None) -> Float[Tensor, "m k"]:
-    """The probability of each class at each v; O was regressed from one-hot vectors. beta: default, `sharpness` of O.
+def class_probabilities(O: ConditionedOperator, v: Any, likely: Float[Tensor, " b"] | None = None) -> Float[Tensor, "m k"]:
+    """The probability of each class at each v; O was regressed from one-hot vectors. likely: default, `sharpness` of O.
 
     >>> class_probabilities(T.regress(ExampleSet(images, one_hot)), queries).argmax(1)
     """
     seen = one_hot_of(O).amax(0) > 0
     answers = to_tensor(O(to_tensor(v, "v")), "answers").double().cpu()
     p = torch.zeros_like(answers)
-    p[:, seen] = ((sharpness(O) if beta is None else beta) * (answers[:, seen] / SMALL).asinh()).softmax(1)
-    return p
+    for beta, share in zip(BETAS, sharpness(O) if likely is None else likely, strict=True):
+        if share > NEGLIGIBLE:
+            p[:, seen] += share * (beta * answers[:, seen]).softmax(1)
+    return p / p.sum(1, keepdim=True)
 
 
 @torch.no_grad()
-def sharpness(O: ConditionedOperator) -> float:
-    """beta, of an operator that was regressed from one-hot vectors."""
+def sharpness(O: ConditionedOperator) -> Float[Tensor, " b"]:
+    """How likely each of `BETAS` is, of an operator that was regressed from one-hot vectors."""
     u = one_hot_of(O)
     seen = u.amax(0) > 0
-    return likeliest(left_out(O).double().cpu()[:, seen], u[:, seen]) if len(u) > 1 else USUAL
+    return posterior(left_out(O).double().cpu()[:, seen], u[:, seen]) if len(u) > 1 else posterior(u[:0], u[:0])
 
 
 def one_hot_of(O: ConditionedOperator) -> Float[Tensor, "n k"]:
@@ -64,8 +65,7 @@ def left_out(O: ConditionedOperator) -> Float[Tensor, "n k"]:
     return torch.cat(list(many_regressions(O.T, O.examples, all_but_one(n))))[range(n), range(n)]
 
 
-def likeliest(answers: Float[Tensor, "n k"], u: Float[Tensor, "n k"]) -> float:
-    """beta."""
-    likelihood = ((BETAS[:, None, None] * (answers / SMALL).asinh()).log_softmax(-1) * u).sum((1, 2))
-    prior = -0.5 * ((BETAS / USUAL).log() / SPREAD) ** 2
-    return float(BETAS[(likelihood + prior).argmax()])
+def posterior(answers: Float[Tensor, "n k"], u: Float[Tensor, "n k"]) -> Float[Tensor, " b"]:
+    """How likely each beta is where these are the answers, and u the classes."""
+    likelihood = ((BETAS[:, None, None] * answers).log_softmax(-1) * u).sum((1, 2))
+    return (likelihood - 0.5 * ((BETAS / USUAL).log() / SPREAD) ** 2).softmax(0)

@@ -33,7 +33,7 @@ GRIDS: Mapping[str, list[Row]] = {
 @dataclass(frozen=True)
 class Place:
     """learned, chosen, test: years, in this order. n: examples, which end `lag` steps before the query. history, queries, block: of the
-    kernel's training; rank: of the kernel; patch: of networks."""
+    kernel's training; patch: of networks."""
 
     name: str
     learned: tuple[str, str]
@@ -44,7 +44,6 @@ class Place:
     history: int
     queries: int
     block: int
-    rank: int
     patch: int
     asked: int  # queries of a window
 
@@ -57,16 +56,16 @@ class Place:
         return Period(self.name, self.learned[0], self.chosen[1])
 
 
-NORTH_PACIFIC = Place("north-pacific", ("1948", "1989"), ("1990", "1999"), ("2000", "2025"), 15, 1, 300, 100, 10, 16, 7, 5)
-WINTERS = Place("winters", ("1949", "1979"), ("1980", "1989"), ("1990", "2010"), 5, 1, 22, 6, 1, 4, 12, 3)
-GLOBE = Place("globe", ("1948", "1989"), ("1990", "1999"), ("2000", "2013"), 15, 1, 300, 100, 10, 8, 12, 5)
+NORTH_PACIFIC = Place("north-pacific", ("1948", "1989"), ("1990", "1999"), ("2000", "2025"), 15, 1, 300, 100, 10, 7, 5)
+WINTERS = Place("winters", ("1949", "1979"), ("1980", "1989"), ("1990", "2010"), 5, 1, 22, 6, 1, 12, 3)
+GLOBE = Place("globe", ("1948", "1989"), ("1990", "1999"), ("2000", "2013"), 15, 1, 300, 100, 10, 12, 5)
 
 
 def remembering(lab: Lab, place: Place) -> Transducer:
     """A model like climate-europe of this place."""
     fields = place.period(place.learned).fields
     space = {"space": "Region", "lat": fields.lat.tolist(), "lon": fields.lon.tolist()}
-    model = {"V": space, "U": space, "kappa": "metric", "depth": 1, "rank": place.rank}
+    model = {"V": space | {"slopes": True}, "U": space, "kappa": "metric", "depth": 1}
     steps = {"steps": lab.scale.region_steps, "muon_lr": 0.0, "warmup": 1, "loss": "relative_mse", "validate_every": lab.scale.region_steps}
     how = Training(tasks=1, n=(place.history, place.history), queries=place.queries, **steps)
     kernel = trained(lab, model, how, ClimateHistory(place.period(place.learned), block=place.block), None)

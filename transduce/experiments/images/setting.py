@@ -46,7 +46,7 @@ class Scale:
     seed: int = 0
     n: int = 100
     tasks: int = 1000
-    rival_tasks: int = 1000
+    rival_tasks: int = 500
     queries: int = 100
     sizes: tuple[int, ...] = (10, 20, 50, 100, 200, 500, 1000)
     many_until: int = 200
