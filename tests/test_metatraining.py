@@ -377,3 +377,16 @@ def test_what_cannot_leave_examples_out_says_so():
     T = Transducer(SineModes(8), SineModes(8), depth=1, heads=1, width=8, hidden=8)
     with pytest.raises(TransduceError, match="left_out=True"):
         metatrain(T, Scalings(), Training(steps=1, left_out=True))
+
+
+def test_a_checkpoint_from_before_an_option_goes_on_if_it_is_at_its_default(tmp_path):
+    """As if kernel_rate and ridges were new."""
+    metatrain(small_transducer(), Scalings(), replace(TRAINING, steps=3), out=tmp_path)
+    state = torch.load(tmp_path / "checkpoint.pt", weights_only=True)
+    for option in ("kernel_rate", "ridges"):
+        del state["identity"][option]
+    torch.save(state, tmp_path / "checkpoint.pt")
+    with pytest.raises(TransduceError, match=r"another run \(kernel_rate 1.0 there and 0.5 here\)"):
+        metatrain(small_transducer(), Scalings(), replace(TRAINING, kernel_rate=0.5), out=tmp_path)
+    metatrain(small_transducer(), Scalings(), replace(TRAINING, steps=6), out=tmp_path)
+    assert torch.load(tmp_path / "checkpoint.pt", weights_only=True)["step"] == 6

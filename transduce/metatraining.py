@@ -9,6 +9,7 @@ with the same bits, and p processes with t tasks each take the step of one proce
 
 from __future__ import annotations
 
+import inspect
 import json
 import math
 import os
@@ -259,6 +260,13 @@ def described(family: OperatorFamily) -> str:
     return type(family).__name__ if type(family).__repr__ is object.__repr__ else repr(family)
 
 
+def since_then(model: type[nn.Module]) -> dict[str, Any]:
+    """The defaults of all options: those of the ones that a checkpoint was written before."""
+    signatures = (inspect.signature(of).parameters.values() for of in (Training, model))
+    known = {option.name: option.default for options in signatures for option in options if option.default is not option.empty}
+    return json.loads(json.dumps(known))
+
+
 class Averaged:
     """The exponential average of the weights; the weights themselves when the decay is 0."""
 
@@ -363,7 +371,7 @@ class Run:
         """Go on from a checkpoint."""
         remedy = "Move it away to start anew, or give another folder."
         state = read_checkpoint(path, remedy)
-        theirs, ours = state["identity"], self.identity()
+        theirs, ours = (since_then(type(self.T)) | identity for identity in (state["identity"], self.identity()))
         if ours != theirs:
             other = ", ".join(f"{key} {theirs.get(key)} there and {ours.get(key)} here" for key in ours if theirs.get(key) != ours.get(key))
             raise TransduceError(f"{path} belongs to another run ({other}). {remedy}")

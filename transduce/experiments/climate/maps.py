@@ -21,12 +21,13 @@ INSET = {"lat": [30.0, 70.0], "lon": [-30.0, 50.0]}
 FREEZING = 273.15
 
 
-@torch.no_grad()
 def told(lab: Lab, month: str) -> Row:
     whole = load_climate(GLOBE.name)
     at = int(np.flatnonzero(whole.time.astype("datetime64[M]") == np.datetime64(month, "M"))[0])
     examples = days(previous_year(whole, whole.time[at], GLOBE.n), whole)
-    u_hat = remembering(lab, GLOBE).regress(examples)(torch.from_numpy(whole.v[at : at + 1])).numpy()[0]
+    T = remembering(lab, GLOBE)
+    with torch.no_grad():
+        u_hat = T.regress(examples)(torch.from_numpy(whole.v[at : at + 1])).numpy()[0]
     grid = {"lat": whole.lat.tolist(), "lon": whole.lon.tolist()}
     shown = {
         "temperature": (whole.v[at] - FREEZING, "°C"),

@@ -105,7 +105,7 @@ def square_errors(u_hat: np.ndarray, u: np.ndarray, lat: np.ndarray) -> np.ndarr
 
 
 @torch.no_grad()
-def in_context(T: Transducer, context: Callable[[int], ExampleSet], at: np.ndarray, of: ClimateFields | None = None) -> list[float]:
+def in_context(T: Any, context: Callable[[int], ExampleSet], at: np.ndarray, of: ClimateFields | None = None) -> list[float]:
     """The error of each day, told from its own context."""
     whole = fields() if of is None else of
     found = []
