@@ -148,7 +148,7 @@ def of_images(tmp_path):
 def test_regress_of_images_wants_classes_and_pixels_from_0_to_1(of_images, tmp_path):
     v, u, queries = RNG.uniform(size=(5, 784)), np.eye(10)[:5], RNG.uniform(size=(3, 784))
     assert run(*of_images(v, u, queries)).exit_code == 0
-    for other in (np.arange(5), np.arange(5)[:, None], u[:, :5]):
+    for other in (np.arange(5), np.arange(5)[:, None], u[:, :5], 3 * u):
         said = fails(*of_images(v, other, queries))
         assert f"has shape {other.shape}; this model classifies images and expects one-hot classes of 10 columns" in said
         assert said.endswith("For labels, use transduce.sklearn.TransducerClassifier.")

@@ -1,11 +1,11 @@
-"""Kernels with a learned metric, and pairs that weights remember."""
+"""Gaussian processes on the fields of a region, and pairs that weights remember."""
 
 import numpy as np
 import pytest
 import torch
 import xarray as xr
 
-from transduce import Euclidean, ExampleSet, TransduceError, Transducer
+from transduce import Euclidean, ExampleSet, Task, Training, TransduceError, Transducer, metatrain
 from transduce.families import latitude_weighted_mse
 from transduce.kernels import Metric
 from transduce.spaces import Region, space_from_config
@@ -63,6 +63,10 @@ def test_a_region_says_what_it_expects(shape):
 def test_regions_are_on_the_globe(lat):
     with pytest.raises(TransduceError, match="latitudes from 90 down to -90"):
         Region(lat, LON)
+    with pytest.raises(TransduceError, match="two with slopes"):
+        Region((50.0,), LON, slopes=True)
+    with pytest.raises(TransduceError, match=r"signal=0.* expected a number above 0"):
+        Metric(4, 4, signal=0.0)
 
 
 def test_a_field_that_says_it_is_elsewhere_is_refused():
@@ -70,8 +74,24 @@ def test_a_field_that_says_it_is_elsewhere_is_refused():
     on_grid = [xr.DataArray(f.numpy(), {"lat": list(LAT), "lon": list(LON)}, ["time", "lat", "lon"]) for f in (one.v, one.u)]
     u_hat = T.regress(ExampleSet(*on_grid))(on_grid[0])
     assert u_hat.dims == ("time", "lat", "lon") and np.array_equal(u_hat["lat"], LAT)
-    with pytest.raises(TransduceError, match=r"v has lat from 40 to 60; this model expects 60 to 40. .*regress_climate"):
+    with pytest.raises(TransduceError, match=r"v has latitude from 40 to 60; this model expects 60 to 40. .*regress_climate"):
         T.regress(ExampleSet(*on_grid))(on_grid[0].isel(lat=slice(None, None, -1)))
+    for names in ({}, {"lat": "latitude", "lon": "longitude"}):
+        shifted = on_grid[0].assign_coords(lon=on_grid[0]["lon"] + 100).rename(names)
+        with pytest.raises(TransduceError, match="v has longitude from 100 to 130; this model expects 0 to 30"):
+            T.regress(ExampleSet(*on_grid))(shifted)
+
+
+def test_training_on_leaves_the_units_of_what_is_remembered():
+    class Warmer:
+        def sample_task(self, n, m, generator):
+            one = days(n + m)
+            return Task(ExampleSet(one.v[:n] + 50, one.u[:n]), ExampleSet(one.v[n:] + 50, one.u[n:]))
+
+    R = model().remember(days(40))
+    before = {name: value.clone() for name, value in R.state_dict().items() if name.startswith(("V.", "U.", "prior."))}
+    metatrain(R, Warmer(), Training(steps=1, tasks=1, n=(4, 4), queries=2, warmup=1, muon_lr=0.0))
+    assert all(torch.equal(R.state_dict()[name], value) for name, value in before.items())
 
 
 def test_the_metric_kernel_is_the_one_of_its_equation():

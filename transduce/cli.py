@@ -184,9 +184,10 @@ def _files(given: Path) -> list[Path]:
 
 def _check_classes(u: Array, name: str, classes: int) -> None:
     """Raise if u, that a model of images is to regress, are not of classes."""
-    from .types import TransduceError
+    from .types import TransduceError, to_tensor
 
-    if u.ndim != 2 or u.shape[1] != classes:
+    values = to_tensor(u, name)
+    if values.ndim != 2 or values.shape[1] != classes or not (((values == 0) | (values == 1)).all() and (values.sum(1) == 1).all()):
         raise TransduceError(
             f"{name} has shape {tuple(u.shape)}; this model classifies images and expects one-hot classes of {classes} columns, "
             f"(n, {classes}), with a 1 in that of each image's class. For labels, use transduce.sklearn.TransducerClassifier."

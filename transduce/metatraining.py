@@ -373,7 +373,9 @@ class Run:
         state = read_checkpoint(path, remedy)
         theirs, ours = (since_then(type(self.T)) | identity for identity in (state["identity"], self.identity()))
         if ours != theirs:
-            other = ", ".join(f"{key} {theirs.get(key)} there and {ours.get(key)} here" for key in ours if theirs.get(key) != ours.get(key))
+            other = ", ".join(
+                f"{key} {theirs.get(key)} there and {ours.get(key)} here" for key in ours | theirs if theirs.get(key) != ours.get(key)
+            )
             raise TransduceError(f"{path} belongs to another run ({other}). {remedy}")
         if state["step"] > self.training.steps:
             raise TransduceError(

@@ -265,7 +265,8 @@ def train(
     data: a meta-dataset of the user's own, (operator, example, *grid), instead of the recipe's family; its last twentieth of
     operators is held out for validation. on_the_fly: draw every task anew from the family, rather than from a dataset drawn once.
     start: weights to go on from, bundled or a file, whose card is then kept in the new one, and without a lesson. steps, rate: of the
-    training, not of its lesson; rate is a factor of the learning rates.
+    training, not of its lesson or of what is remembered after it; rate is a factor of the learning rates. With `data` or `start` nothing is
+    remembered. The validation error is of the training, before anything is.
     until: stop as soon as the validation error is this small.
     """
     changes: dict[str, Any] = {key: value for key, value in {"steps": steps, "seed": seed}.items() if value is not None}
@@ -296,7 +297,8 @@ def train(
         metatrain(T, family, lesson, out=out / "lesson", fabric=fabric)
     error = metatrain(T, family, training, validation=validation, out=out, fabric=fabric, until=until)
     if recipe.remembering is not None and data is None and start is None:
-        T = recipe.remembering.trained(T, out / "windows", fabric)
+        remembering = recipe.remembering
+        T = replace(remembering, training=replace(remembering.training, seed=training.seed)).trained(T, out / "windows", fabric)
     path = out / f"{recipe.name}.safetensors"
     if fabric.is_global_zero:
         T.save_pretrained(path, recipe=replace(recipe, training=training, lesson=lesson).record(), validation_error=error, **about)

@@ -153,7 +153,7 @@ class ClimateHistory:
     def sample_task(self, n: int, m: int, generator: torch.Generator) -> Task:
         known = self.fields.fields
         asked = known if self.asked is None else self.asked.fields
-        blocks, free = -(-m // self.block), np.ones(len(known), dtype=bool)
+        blocks, free = -(-m // max(self.block, 1)), np.ones(len(known), dtype=bool)
         if self.block < 1 or len(asked) < self.block or len(known) < n + (self.asked is None) * blocks * self.block:
             raise TransduceError(
                 f"{n} examples and {m} queries in blocks of {self.block} were asked of {len(known)} steps and {len(asked)} to ask of; "

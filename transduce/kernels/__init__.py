@@ -38,4 +38,8 @@ def kernel(name: str) -> type[Kappa]:
 
 def prior_of(V: Space, U: Space, options: dict[str, Any]) -> Prior | Remembered:
     """The prior that `options` describe: of pairs that are remembered, or of a spectral network."""
-    return Remembered(V.size, U.size, **options) if "pairs" in options else spectral_prior(V, U, options)
+    if "pairs" not in options:
+        return spectral_prior(V, U, options)
+    if options.keys() != {"pairs"}:
+        raise TransduceError(f"a prior of pairs with options {', '.join(options)}; expected pairs alone. Leave the others out.")
+    return Remembered(V.size, U.size, **options)

@@ -14,6 +14,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
+from ..types import TransduceError
 from .kappa import Kappa, Known
 from .systems import PACE, SMALLEST_RIDGE, Solve, identity_like
 
@@ -40,6 +41,8 @@ class Metric(Kappa):
 
     def __init__(self, d_v: int, d_u: int, heads: int = 1, width: int = 1, signal: float = 60.0):
         super().__init__()
+        if not signal > 0:
+            raise TransduceError(f"signal={signal}; expected a number above 0, the variance of the operator in units of the noise.")
         self.log_signal = nn.Parameter(torch.tensor(math.log(signal) / PACE))
         self.log_lines = nn.Parameter(torch.tensor(math.log(LINES * signal) / PACE))
         self.log_gain = nn.Parameter(torch.tensor(math.log(GAIN) / PACE))

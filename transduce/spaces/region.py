@@ -44,8 +44,8 @@ class Region(Space):
         self.grid, self.points, self.slopes = (len(self.lat), len(self.lon)), len(self.lat) * len(self.lon), slopes
         self.size = self.points + slopes * (2 * self.points - sum(self.grid))
         cosine = torch.tensor(self.lat, dtype=torch.float64).deg2rad().cos()
-        if min(self.grid) < 1 or max(map(abs, self.lat)) > 90 or list(self.lat) != sorted(self.lat, reverse=True):
-            raise TransduceError(f"lat={self.lat}, lon={self.lon}; expected some of each, latitudes from 90 down to -90.")
+        if min(self.grid) < 1 + slopes or max(map(abs, self.lat)) > 90 or list(self.lat) != sorted(self.lat, reverse=True):
+            raise TransduceError(f"lat={self.lat}, lon={self.lon}; expected some of each, two with slopes, latitudes from 90 down to -90.")
         self.mean = nn.Parameter(torch.zeros(self.grid), requires_grad=False)
         self.unit = nn.Parameter(torch.ones(()), requires_grad=False)
         self.slope = nn.Parameter(torch.ones(()), requires_grad=False)
@@ -57,7 +57,9 @@ class Region(Space):
 
     @torch.no_grad()
     def measure(self, f: Float[Tensor, "n y x"]) -> bool:
-        """Take the mean field and the spread about it from these."""
+        """Take the mean field and the spread about it from these, unless that was done."""
+        if bool(self.unit != 1):
+            return True
         self.check(f, None, "f")
         self.mean.copy_(f.double().mean(0))
         self.unit.copy_((f - self.mean).double().square().mean().sqrt().clamp(min=1e-12))
@@ -69,8 +71,8 @@ class Region(Space):
         return self.root.to(f) * (f - self.mean.to(f)) / self.unit.to(f)
 
     def check_coordinates(self, f: Any, name: str) -> None:
-        for axis, degrees in zip(("lat", "lon"), (self.lat, self.lon), strict=True):
-            own = f.coords.get(axis, f.coords.get(f"{axis}itude")) if isinstance(f, xr.DataArray) else None
+        for axis, degrees in (("latitude", self.lat), ("longitude", self.lon)):
+            own = f.coords.get(axis, f.coords.get(axis[:3])) if isinstance(f, xr.DataArray) else None
             if own is not None and own.shape == (len(degrees),) and not np.allclose(own, degrees, atol=1e-3):
                 raise TransduceError(
                     f"{name} has {axis} from {float(own[0]):g} to {float(own[-1]):g}; this model expects {degrees[0]:g} to "
