@@ -9,23 +9,20 @@ from typing import Any
 
 from ...baselines import MeanOfExamples, nearest_example
 from ...baselines.inductive import CHOSEN
-from ...transducer import Transducer
 from ..lab import Lab, Part, Row
 from .setting import (
-    BEST,
     CONTEXTS,
-    PAPER,
     asked,
     chunked,
     days,
     fields,
     identity,
     in_context,
-    patches,
+    models,
     rival,
-    square_errors,
     summary,
     with_interval,
+    without_context,
 )
 
 OF_CONTEXT: dict[str, Any] = {"mean of the context": MeanOfExamples(), "nearest of the context": nearest_example()}
@@ -33,12 +30,8 @@ OF_CONTEXT: dict[str, Any] = {"mean of the context": MeanOfExamples(), "nearest 
 
 def measure(lab: Lab) -> list[Row]:
     whole, at, rows = fields(), asked(lab), []
-    models: dict[str, tuple[Any, str]] = {
-        BEST: (Transducer.from_pretrained(BEST), identity(BEST)),
-        PAPER: (patches(lab), f"{identity(PAPER)}, {lab.scale.steps}"),
-        **{name: (R, repr(R)) for name, R in OF_CONTEXT.items()},
-    }
-    for name, (T, of) in models.items():
+    seeing: dict[str, tuple[Any, str]] = {**models(lab), **{name: (R, repr(R)) for name, R in OF_CONTEXT.items()}}
+    for name, (T, of) in seeing.items():
         for context, before in CONTEXTS.items():
 
             def told(some: Any, T: Any = T, before: Any = before) -> list[float]:
@@ -49,8 +42,7 @@ def measure(lab: Lab) -> list[Row]:
     for name in CHOSEN:
 
         def answered(some: Any, name: str = name) -> list[float]:
-            R = rival(name, lab.scale.steps)
-            return [round(float(e), 4) for e in square_errors(R.answers(whole[some]), whole.u[some], whole.lat)]
+            return without_context(rival(name, lab.scale.steps), some)
 
         found = chunked(lab, at, answered, regressor=name, identity=f"{identity(name)}, {lab.scale.steps}")
         rows.append({"regressor": name, "context": "none", **summary(found, at)})

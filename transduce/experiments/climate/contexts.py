@@ -32,7 +32,7 @@ from .setting import (
     fields,
     identity,
     in_context,
-    patches,
+    models,
     square_errors,
     summary,
     with_interval,
@@ -85,13 +85,13 @@ def remembered(T: Transducer, at: np.ndarray) -> list[float]:
 
 def measure(lab: Lab) -> list[Row]:
     at, rows = asked(lab), []
-    models = {BEST: (Transducer.from_pretrained(BEST), identity(BEST)), PAPER: (patches(lab), f"{identity(PAPER)}, {lab.scale.steps}")}
-    for name, (T, of) in models.items():
+    seeing = models(lab)
+    for name, (T, of) in seeing.items():
         for context, examples in contexts(lab).items():
             key = {"regressor": name, "identity": of, "context": context, "n": lab.scale.n, "seed": lab.scale.seed}
             found = chunked(lab, at, lambda some, T=T, e=examples: in_context(T, e, some), **key)  # type: ignore[misc]
             rows.append({"regressor": name, "context": context, **summary(found, at)})
-    T = models[BEST][0]
+    T = seeing[BEST][0]
     found = chunked(lab, at, lambda some: remembered(T, some), regressor=BEST, identity=identity(BEST), context="memory alone")
     rows.append({"regressor": BEST, "context": "memory alone", **summary(found, at)})
     return rows
@@ -106,11 +106,7 @@ def table(rows: Sequence[Row]) -> list[Row]:
 
 def measure_sizes(lab: Lab) -> list[Row]:
     whole, at, rows = fields(), asked(lab, lab.scale.curve_every), []
-    models: dict[str, tuple[Any, str]] = {
-        BEST: (Transducer.from_pretrained(BEST), identity(BEST)),
-        PAPER: (patches(lab), f"{identity(PAPER)}, {lab.scale.steps}"),
-    }
-    for name, (T, of) in models.items():
+    for name, (T, of) in models(lab).items():
         for context, before in CONTEXTS.items():
             for n in lab.scale.sizes:
 

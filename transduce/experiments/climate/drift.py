@@ -12,7 +12,7 @@ from ... import figures
 from ...families import previous_week
 from ...transducer import Transducer
 from ..lab import Lab, Part, Row
-from .setting import BEST, PAPER, asked, chunked, days, fields, identity, in_context, patches, rival, square_errors
+from .setting import BEST, PAPER, asked, chunked, days, fields, identity, in_context, patches, rival, without_context
 
 ROLLING = 90  # days
 SHOWN = 10  # days from a point of the curve to the next
@@ -26,8 +26,7 @@ def measure(lab: Lab) -> list[Row]:
         return in_context(T, lambda day: days(previous_week(whole, whole.time[day], lab.scale.n)), some)
 
     def without(name: str, some: np.ndarray) -> list[float]:
-        R = rival(name, lab.scale.steps)
-        return [round(float(e), 4) for e in square_errors(R.answers(whole[some]), whole.u[some], whole.lat)]
+        return without_context(rival(name, lab.scale.steps), some)
 
     works: dict[str, Any] = {
         BEST: lambda some: in_the_week_before(Transducer.from_pretrained(BEST), some),

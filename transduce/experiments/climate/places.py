@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import product
-from typing import Any
 
 from ...baselines import INDUCTIVE
 from ...baselines.inductive import CHOSEN, Rival
@@ -89,8 +88,8 @@ def of_patches(lab: Lab, place: Place) -> Transducer:
 
 
 @cache
-def tuned(name: str, place: Place, steps: int) -> tuple[Rival, str]:
-    """A rival with the settings that did best on the years that were held out, fitted to all before those of test; and those settings."""
+def tuned(name: str, place: Place, steps: int) -> Rival:
+    """A rival with the settings that did best on the years that were held out, fitted to all before those of test."""
     learned, chosen = (place.period(years).fields for years in (place.learned, place.chosen))
     if name in GRIDS:
 
@@ -101,5 +100,4 @@ def tuned(name: str, place: Place, steps: int) -> tuple[Rival, str]:
     else:
         own = {"patch": place.patch} if "patch" in CHOSEN[name] else {}
         options = CHOSEN[name] | own | {"steps": steps}
-    R: Any = INDUCTIVE[name](**options)
-    return R.fit(place.kept.fields), repr(R)
+    return INDUCTIVE[name](**options).fit(place.kept.fields)

@@ -13,7 +13,7 @@ from ...baselines.inductive import CHOSEN
 from ...families import load_climate, previous_week, previous_year
 from ..lab import Lab, Part, Row
 from .places import NORTH_PACIFIC, WINTERS, Place, of_patches, remembering, tuned
-from .setting import PAPER, chunked, days, in_context, square_errors, summary, with_interval
+from .setting import PAPER, chunked, days, in_context, summary, with_interval, without_context
 
 BEFORE, YEAR_BEFORE = "steps before", "year before"
 
@@ -42,8 +42,7 @@ def measured(lab: Lab, place: Place) -> list[Row]:
     for name in CHOSEN:
 
         def answered(some: np.ndarray, name: str = name) -> list[float]:
-            R, _ = tuned(name, place, lab.scale.network_steps)
-            return [round(float(e), 4) for e in square_errors(R.answers(whole[some]), whole.u[some], whole.lat)]
+            return without_context(tuned(name, place, lab.scale.network_steps), some, whole)
 
         found = chunked(lab, at, answered, regressor=name, **key)
         rows.append({"place": place.name, "regressor": name, "context": "none", **summary(found, at, whole)})

@@ -115,6 +115,12 @@ def in_context(T: Any, context: Callable[[int], ExampleSet], at: np.ndarray, of:
     return found
 
 
+def without_context(R: Rival, at: np.ndarray, of: ClimateFields | None = None) -> list[float]:
+    """The error of each day, told by a rival that sees no context."""
+    whole = fields() if of is None else of
+    return [round(float(e), 4) for e in square_errors(R.answers(whole[at]), whole.u[at], whole.lat)]
+
+
 def chunked(lab: Lab, at: np.ndarray, measure: Callable[[np.ndarray], list[float]], **key: Any) -> list[float]:
     """What is measured at each day, kept every so many of them."""
     found: list[float] = []
@@ -147,6 +153,11 @@ def patches(lab: Lab) -> Transducer:
     T = trained(lab, PATCHES, patches_training(lab.scale.steps), WINDOWS, None).T
     assert isinstance(T, Transducer)
     return T
+
+
+def models(lab: Lab) -> dict[str, tuple[Transducer, str]]:
+    """Those that see the context, each with what its measurements hold for."""
+    return {BEST: (Transducer.from_pretrained(BEST), identity(BEST)), PAPER: (patches(lab), f"{identity(PAPER)}, {lab.scale.steps}")}
 
 
 @cache
