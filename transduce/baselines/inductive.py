@@ -8,7 +8,7 @@
 
 With <a, a'> the mean over the points of a grid. The domain's mean of an anomaly can be told less than its pattern: the kernel takes
 
-    a <- a - mean of a + level mean of a
+    a <- a - mean of a + level mean of a,      and slopes times the differences between neighbours beside it, in their own unit
 """
 
 from __future__ import annotations
@@ -135,8 +135,8 @@ class RidgeDays(Rival):
 class KernelRidgeDays(Rival):
     """Kernel ridge regression. width: of the kernel, where 1 is as far as two days differ that are a deviation apart at every point.
 
-    linear: the weight of <a, a'> beside the kernel. level: of the domain's mean, 1 leaving v as it is. per_point: deviations of v are of
-    each point, else of all together.
+    linear: the weight of <a, a'> beside the kernel. level: of the domain's mean, 1 leaving v as it is. slopes: the weight of differences
+    between neighbours. per_point: deviations of v are of each point, else of all together.
     """
 
     kernel: Literal["matern", "rbf"] = "matern"
@@ -145,9 +145,10 @@ class KernelRidgeDays(Rival):
     linear: float = 1.0
     level: float = 0.2
     per_point: bool = False
+    slopes: float = 0.0
 
     def _fitted(self, fields: ClimateFields) -> Answering:
-        anomaly = Anomaly.of(fields.v, self.per_point, self.level)
+        anomaly = Anomaly.of(fields.v, self.per_point, self.level, self.slopes)
         a, mean = anomaly(fields.v), _rows(fields.u).mean(0)
         found = KernelRidge(alpha=self.alpha, kernel="precomputed").fit(self._kernel(a, a), _rows(fields.u) - mean)
         return lambda asked: mean + found.predict(self._kernel(anomaly(asked.v), a))
@@ -159,21 +160,33 @@ class KernelRidgeDays(Rival):
 
 @dataclass(frozen=True)
 class Anomaly:
-    """v less its mean over deviation, divided by the root of the number of points, so that a sum of squares is their mean."""
+    """v less its mean over deviation, divided by the root of the number of points, so that a sum of squares is their mean; and slopes."""
 
-    mean: Float[np.ndarray, " d"]
-    deviation: Float[np.ndarray, " d"]
-    level: float
+    mean: Float[np.ndarray, "y x"]
+    deviation: Float[np.ndarray, "y x"]
+    level: float = 1.0
+    slopes: float = 0.0
+    steepness: float = 1.0  # the root of the mean square of slopes
 
     @classmethod
-    def of(cls, v: Float32[np.ndarray, "n y x"], per_point: bool, level: float = 1.0) -> Anomaly:
-        rows = _rows(v)
-        variance = rows.var(0)
-        return cls(rows.mean(0), np.sqrt(variance if per_point else np.full_like(variance, variance.mean())).clip(min=1e-12), level)
+    def of(cls, v: Float32[np.ndarray, "n y x"], per_point: bool, level: float = 1.0, slopes: float = 0.0) -> Anomaly:
+        mean, variance = v.mean(0, dtype=np.float64), v.var(0, dtype=np.float64)
+        deviation = np.sqrt(variance if per_point else np.full_like(variance, variance.mean())).clip(min=1e-12)
+        steepness = np.sqrt(np.square(_differences((v - mean) / deviation)).mean()) if slopes else 1.0
+        return cls(mean, deviation, level, slopes, max(float(steepness), 1e-12))
 
     def __call__(self, v: Float32[np.ndarray, "n y x"]) -> Float[np.ndarray, "n d"]:
-        a = (_rows(v) - self.mean) / self.deviation
-        return (a + (self.level - 1) * a.mean(1, keepdims=True)) / np.sqrt(a.shape[1])
+        a = (v - self.mean) / self.deviation
+        pattern = (a + (self.level - 1) * a.mean((1, 2), keepdims=True)).reshape(len(a), -1) / np.sqrt(self.mean.size)
+        if not self.slopes:
+            return pattern
+        differences = _differences(a)
+        return np.concatenate([pattern, self.slopes / self.steepness / np.sqrt(differences.shape[1]) * differences], 1)
+
+
+def _differences(a: Float[np.ndarray, "n y x"]) -> Float[np.ndarray, "n s"]:
+    """Between neighbours, eastward and southward."""
+    return np.concatenate([np.diff(a, axis=axis).reshape(len(a), -1) for axis in (2, 1)], 1)
 
 
 def _rows(f: Float32[np.ndarray, "n y x"]) -> Float[np.ndarray, "n d"]:

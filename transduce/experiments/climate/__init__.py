@@ -1,8 +1,12 @@
 """Section 5.3 of the paper: pressure told from temperature, by the days of a context."""
 
-from . import accuracy, contexts, costs, drift, lags, maps, regions
+from . import accuracy, contexts, costs, drift, lags, maps, places, regions, setting
 from .setting import FULL as FULL
 from .setting import QUICK as QUICK
-from .setting import identities as identities
 
 PARTS = (accuracy.PART, contexts.PART, contexts.SIZES_PART, lags.PART, regions.PART, maps.PART, drift.PART, costs.PART)
+
+
+def identities() -> dict[str, str]:
+    """Of all regressors that the experiment measures."""
+    return setting.identities() | places.identities()

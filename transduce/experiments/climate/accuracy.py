@@ -11,7 +11,9 @@ from ...baselines import MeanOfExamples, nearest_example
 from ...baselines.inductive import CHOSEN
 from ..lab import Lab, Part, Row
 from .setting import (
+    BEST,
     CONTEXTS,
+    PAPER,
     asked,
     chunked,
     days,
@@ -57,4 +59,4 @@ def table(rows: Sequence[Row]) -> list[Row]:
     return list(lines.values())
 
 
-PART = Part("accuracy", "Europe, daily: error in hPa^2", measure, table)
+PART = Part("accuracy", "Europe, daily: error in hPa^2", measure, table, regressors=(BEST, PAPER, *CHOSEN))

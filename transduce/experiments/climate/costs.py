@@ -44,4 +44,4 @@ def table(rows: Sequence[Row]) -> list[Row]:
     return [{"regressor": row["regressor"], "milliseconds": 1000 * row["seconds"], "beside the ViT": row["of_vit"]} for row in rows]
 
 
-PART = Part("costs", "time of one prediction, context and all, one thread", measure, table)
+PART = Part("costs", "time of one prediction, context and all, one thread", measure, table, regressors=(BEST, PAPER, *BESIDE))

@@ -4,7 +4,7 @@ years alone. Settings of rivals are chosen on the last years before those of tes
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from itertools import product
 
@@ -13,20 +13,25 @@ from ...baselines.inductive import CHOSEN, Rival
 from ...families import ClimateHistory, ClimateWindows, Period
 from ...metatraining import Training, make_fabric
 from ...recipes import Remembering
+from ...spaces.region import LEVEL, SLOPES
 from ...transducer import Transducer
 from ..lab import Lab, Row
 from ..trainings import trained
-from .setting import PATCHES, patches_training, square_errors
+from .setting import PAPER, PATCHES, PATCHES_TRAINING, patches_training, square_errors
+
+REMEMBERING = "remembering"  # a model like climate-europe
 
 GRIDS: Mapping[str, list[Row]] = {
     "climatology": [{"window": window} for window in (0, 1, 2)],
     "nearest-day": [{"neighbours": neighbours} for neighbours in (1, 2, 5, 10, 20)],
     "ridge": [{"alpha": alpha} for alpha in (1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0)],
     "kernel-ridge": [
-        {"level": level, "width": width, "alpha": alpha, "linear": linear}
-        for level, width, alpha, linear in product((0.2, 1.0), (1.0, 1.8, 3.0), (0.003, 0.03, 0.3), (0.1, 1.0))
+        {"level": level, "width": width, "alpha": alpha, "linear": linear, "slopes": slopes}
+        for level, width, alpha, linear, slopes in product((0.2, 1.0), (1.0, 1.8, 3.0), (0.003, 0.03, 0.3), (0.1, 1.0), (0.0, 0.5, 1.0))
     ],
 }
+LEARNING = Training(steps=150, tasks=1, muon_lr=0.0, warmup=1, loss="relative_mse")  # of the kernel
+ADAPTING = replace(LEARNING, tasks=8, lr=3e-3, standardise=False)  # of the difference
 
 
 @dataclass(frozen=True)
@@ -65,12 +70,12 @@ def remembering(lab: Lab, place: Place) -> Transducer:
     fields = place.period(place.learned).fields
     space = {"space": "Region", "lat": fields.lat.tolist(), "lon": fields.lon.tolist()}
     model = {"V": space | {"slopes": True}, "U": space, "kappa": "metric", "depth": 1}
-    steps = {"steps": lab.scale.region_steps, "muon_lr": 0.0, "warmup": 1, "loss": "relative_mse", "validate_every": lab.scale.region_steps}
-    how = Training(tasks=1, n=(place.history, place.history), queries=place.queries, **steps)
+    steps = {"steps": lab.scale.region_steps, "validate_every": lab.scale.region_steps}
+    how = replace(LEARNING, n=(place.history, place.history), queries=place.queries, **steps)
     kernel = trained(lab, model, how, ClimateHistory(place.period(place.learned), block=place.block), None)
     assert isinstance(kernel.T, Transducer)
     windows = ClimateWindows(place.period(place.chosen), place.n + place.lag + place.asked - 1, place.lag)
-    adapting = Training(tasks=8, n=(place.n, place.n), queries=place.asked, lr=3e-3, standardise=False, **steps)
+    adapting = replace(ADAPTING, n=(place.n, place.n), queries=place.asked, **steps)
     then = Remembering(place.period(place.learned), windows, adapting, place.kept)
     return then.trained(kernel.T, lab.work / "trainings" / f"{kernel.identity}-windows", make_fabric())
 
@@ -101,3 +106,9 @@ def tuned(name: str, place: Place, steps: int) -> Rival:
         own = {"patch": place.patch} if "patch" in CHOSEN[name] else {}
         options = CHOSEN[name] | own | {"steps": steps}
     return INDUCTIVE[name](**options).fit(place.kept.fields)
+
+
+def identities() -> dict[str, str]:
+    """Of the regressors of these places: what is the same of each in all of them."""
+    ours = {REMEMBERING: f"{asdict(LEARNING)}, {asdict(ADAPTING)}, {LEVEL}, {SLOPES}", PAPER: f"{PATCHES}, {asdict(PATCHES_TRAINING)}"}
+    return {f"{name}, elsewhere": what for name, what in {**ours, **{name: repr(GRIDS.get(name, CHOSEN[name])) for name in CHOSEN}}.items()}

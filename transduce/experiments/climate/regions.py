@@ -12,21 +12,21 @@ from ...baselines import MeanOfExamples, nearest_example
 from ...baselines.inductive import CHOSEN
 from ...families import load_climate, previous_week, previous_year
 from ..lab import Lab, Part, Row
-from .places import NORTH_PACIFIC, WINTERS, Place, of_patches, remembering, tuned
+from .places import NORTH_PACIFIC, REMEMBERING, WINTERS, Place, identities, of_patches, remembering, tuned
 from .setting import PAPER, chunked, days, in_context, summary, with_interval, without_context
 
 BEFORE, YEAR_BEFORE = "steps before", "year before"
 
 
 def measured(lab: Lab, place: Place) -> list[Row]:
-    whole, rows = load_climate(place.name), []
+    whole, known, rows = load_climate(place.name), identities(), []
     at = np.flatnonzero(np.isin(whole.time, place.period(place.test).fields.time))[:: lab.scale.every]
     contexts: dict[str, Any] = {BEFORE: partial(previous_week, n=place.n, lag=place.lag)}
     if whole.step[1] != "Y":
         contexts[YEAR_BEFORE] = partial(previous_year, n=place.n)
     key = {"place": repr(place), "steps": [lab.scale.region_steps, lab.scale.network_steps]}
     models: dict[str, Any] = {
-        "remembering": lambda: remembering(lab, place),
+        REMEMBERING: lambda: remembering(lab, place),
         PAPER: lambda: of_patches(lab, place),
         "mean of the context": MeanOfExamples,
         "nearest of the context": nearest_example,
@@ -37,14 +37,14 @@ def measured(lab: Lab, place: Place) -> list[Row]:
             def told(some: np.ndarray, make: Any = make, before: Any = before) -> list[float]:
                 return in_context(make(), lambda day: days(before(whole, whole.time[day]), whole), some, whole)
 
-            found = chunked(lab, at, told, regressor=name, context=context, **key)
+            found = chunked(lab, at, told, regressor=name, identity=known.get(f"{name}, elsewhere", ""), context=context, **key)
             rows.append({"place": place.name, "regressor": name, "context": context, **summary(found, at, whole)})
     for name in CHOSEN:
 
         def answered(some: np.ndarray, name: str = name) -> list[float]:
             return without_context(tuned(name, place, lab.scale.network_steps), some, whole)
 
-        found = chunked(lab, at, answered, regressor=name, **key)
+        found = chunked(lab, at, answered, regressor=name, identity=known[f"{name}, elsewhere"], **key)
         rows.append({"place": place.name, "regressor": name, "context": "none", **summary(found, at, whole)})
     return rows
 
@@ -63,4 +63,4 @@ def table(rows: Sequence[Row]) -> list[Row]:
     return list(lines.values())
 
 
-PART = Part("regions", "North Pacific, monthly, and global winters: error in hPa^2", measure, table, regressors=())
+PART = Part("regions", "North Pacific, monthly, and global winters: error in hPa^2", measure, table, regressors=tuple(identities()))

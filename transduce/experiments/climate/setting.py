@@ -177,7 +177,7 @@ def identity(name: str) -> str:
 
 
 def identities() -> dict[str, str]:
-    """Of all regressors that the experiment measures."""
+    """Of all regressors that Europe is measured with."""
     return {name: identity(name) for name in (BEST, PAPER, *CHOSEN)}
 
 
