@@ -82,7 +82,7 @@ def test_every_part_measures_and_shows(part, work, tmp_path):
 
 def test_years_of_test_come_after_all_that_is_learned_from():
     how = recipe("climate-europe")
-    assert how.family.fields == LEARNED_FROM and how.validation.asked == CHOSEN_ON and how.remembering.windows.fields == CHOSEN_ON
+    assert how.family.fields == CHOSEN_ON and how.remembering.known == LEARNED_FROM and LEARNED_FROM.fields.time[-1] < CHOSEN_ON.fields.time[0]
     used = [LEARNED_FROM, CHOSEN_ON, KNOWN, how.remembering.known, how.remembering.kept, setting.WINDOWS.fields]
     assert max(period.fields.time[-1] for period in used) < setting.TEST.fields.time[0]
     for place in (NORTH_PACIFIC, WINTERS, GLOBE):
@@ -113,8 +113,8 @@ def test_errors_are_latitude_weighted_and_in_hectopascal():
 def test_the_memory_alone_is_what_a_context_is_added_to():
     T, whole, at = Transducer.from_pretrained(setting.BEST), load_climate("europe"), np.array([3000])
     with torch.no_grad():
-        T.layers[0].kappa.log_signal.fill_(-5.0)
-        T.layers[0].kappa.log_lines.fill_(-5.0)
+        for parameter in T.layers[0].kappa.parameters():
+            parameter.fill_(-5.0)
     context = setting.days(previous_week(whole, whole.time[3000]))
     assert np.allclose(setting.in_context(T, lambda day: context, at), remembered(T, at), rtol=1e-3)
 

@@ -7,7 +7,7 @@ import xarray as xr
 
 from transduce import Euclidean, ExampleSet, Task, Training, TransduceError, Transducer, metatrain
 from transduce.families import latitude_weighted_mse
-from transduce.kernels import Metric
+from transduce.kernels import Local, Metric
 from transduce.spaces import Region, space_from_config
 
 LAT, LON = (60.0, 50.0, 40.0), (0.0, 10.0, 20.0, 30.0)
@@ -23,9 +23,12 @@ def days(n, seed=0):
     return ExampleSet(v, 101_000 + 60 * (v - 280).roll(1, 2) + 3 * (v - 280) ** 2)
 
 
-def model(seed=0):
-    torch.manual_seed(seed)
-    T = Transducer(region(), region(), depth=1, kappa="metric").double().eval()
+COMPARED = [{}, {"slopes": True, "reach": 12.0, "block": 2}]  # fields as a whole, and near each of four places
+everywhere_and_near = pytest.mark.parametrize("compared", COMPARED, ids=["everywhere", "near"])
+
+
+def model(compared=COMPARED[0]):
+    T = Transducer(Region(LAT, LON, **compared), region(), depth=1, kappa="metric").double().eval()
     for space, f in ((T.V, days(200).v), (T.U, days(200).u)):
         space.measure(f)
     return T
@@ -65,6 +68,8 @@ def test_regions_are_on_the_globe(lat):
         Region(lat, LON)
     with pytest.raises(TransduceError, match="two with slopes"):
         Region((50.0,), LON, slopes=True)
+    with pytest.raises(TransduceError, match=r"reach=-1.* expected degrees from 0"):
+        Region(LAT, LON, reach=-1.0)
     with pytest.raises(TransduceError, match=r"signal=0.* expected a number above 0"):
         Metric(4, 4, signal=0.0)
 
@@ -105,16 +110,45 @@ def test_the_metric_kernel_is_the_one_of_its_equation():
         torch.testing.assert_close(kappa.between(points, points)[0, 0, 1], expected)
 
 
-def test_what_is_left_of_an_example_is_what_the_others_leave():
-    T, examples = model(), days(12)
+def test_a_kernel_at_a_place_is_that_of_fields_seen_from_there():
+    """Each block is told as a kernel of its own would, whose fields count by how near they are."""
+    space = Region(LAT, LON, slopes=True, reach=12.0, block=2)
+    near, place = space.neighbourhoods()
+    assert place.tolist() == [0, 0, 1, 1, 0, 0, 1, 1, 2, 2, 3, 3]
+    values, slopes = near[:, :12], near[:, 12:]
+    torch.testing.assert_close(values.mean(1), torch.ones(4)), torch.testing.assert_close(slopes.mean(1), torch.ones(4))
+    assert values[0].argmax() in (0, 1, 4, 5) and values[3].argmin() == 0
+    metric, v, u, asked = Metric(29, 12).double(), *(torch.randn(1, n, d).double() for n, d in ((9, 29), (9, 12), (4, 29)))
+    local = Local(metric, near.double(), place)
+    answers = local(local.condition(v, u), asked)
+    for p in range(4):
+        seen = near[p].double().sqrt()
+        alone = metric(metric.condition(v * seen, u), asked * seen)
+        torch.testing.assert_close(answers[..., place == p], alone[..., place == p])
+    told = local.told(v[0], local.coefficients(v[0], u[0]), asked)
+    torch.testing.assert_close(told, answers)
+
+
+def test_distances_on_the_globe_are_of_arc():
+    """A place at 0 E is as far from 10 E as from 350 E, and from all longitudes of a pole."""
+    lon = tuple(10.0 * i for i in range(36))
+    near, _ = Region((90.0, 0.0), lon, reach=20.0, block=1).neighbourhoods()
+    assert torch.isclose(near[36, 37], near[36, 71]) and near[36, 38] < near[36, 37]
+    torch.testing.assert_close(near[36, :36], near[36, :1].expand(36))
+
+
+@everywhere_and_near
+def test_what_is_left_of_an_example_is_what_the_others_leave(compared):
+    T, examples = model(compared), days(12)
     O = T.regress(examples)
     left = T.U.decode(O._kept[-1].residual, (3, 4))[0] - T.U.mean
     others = T.regress(ExampleSet(examples.v[1:], examples.u[1:]))(examples.v[:1])
     torch.testing.assert_close(left[:1], examples.u[:1] - others)
 
 
-def test_examples_that_are_masked_do_not_count():
-    T, pairs, asked = model(), days(12), days(3, seed=1).v
+@everywhere_and_near
+def test_examples_that_are_masked_do_not_count(compared):
+    T, pairs, asked = model(compared), days(12), days(3, seed=1).v
     (v, _), (u, _), (q, _) = (T.encode(s, f, None, "f") for s, f in ((T.V, pairs.v), (T.U, pairs.u), (T.V, asked)))
     mask = torch.arange(12)[None] < 8
     kept, alone = T.condition(v[None], u[None], mask), T.condition(v[None, :8], u[None, :8])
@@ -122,36 +156,41 @@ def test_examples_that_are_masked_do_not_count():
     torch.testing.assert_close(T.deviations(kept, q[None]), T.deviations(alone, q[None]))
 
 
-def test_many_regressions_are_those_that_one_by_one_give():
-    T, pairs = model().remember(days(40)), days(10, seed=2)
+@everywhere_and_near
+def test_many_regressions_are_those_that_one_by_one_give(compared):
+    T, pairs = model(compared).remember(days(40)), days(10, seed=2)
     (v, _), (u, _) = (T.encode(s, f, None, "f") for s, f in ((T.V, pairs.v), (T.U, pairs.u)))
     mask = torch.arange(10)[None] < 7
     answers = T.split(T.read(v[None], u[None]), u[None], mask)
     torch.testing.assert_close(answers[:, 7:], T.forward(v[None, :7], u[None, :7], v[None, 7:]))
 
 
-def test_what_is_remembered_is_known_before_any_example():
-    T, history, asked = model(), days(40), days(5, seed=1)
+@everywhere_and_near
+def test_what_is_remembered_is_known_before_any_example(compared):
+    T, history, asked = model(compared), days(40), days(5, seed=1)
     R = T.remember(history)
     far = ExampleSet(asked.v + 1000, asked.u)  # so unlike the queries that they say nothing of them
     with torch.no_grad():
-        R.layers[0].kappa.log_signal.fill_(-5.0)
-        R.layers[0].kappa.log_lines.fill_(-5.0)
+        for parameter in R.layers[0].kappa.parameters():
+            parameter.fill_(-5.0)
     torch.testing.assert_close(R.regress(far)(asked.v), T.regress(history)(asked.v))
 
 
-def test_new_examples_say_how_their_operator_differs():
-    T, history, today, asked = model(), days(60), days(15, seed=1), days(30, seed=2)
+@everywhere_and_near
+def test_new_examples_say_how_their_operator_differs(compared):
+    T, history, today, asked = model(compared), days(60), days(15, seed=1), days(30, seed=2)
     R = T.remember(history)
     with torch.no_grad():
-        R.layers[0].kappa.log_signal.fill_(np.log(20.0) / 10)
+        kappa = R.layers[0].kappa
+        getattr(kappa, "of", kappa).log_signal.fill_(np.log(20.0) / 10)
     moved = ExampleSet(today.v, today.u + 2_000)
     error, stale = ((R.regress(e)(asked.v) - (asked.u + 2_000)).square().mean() for e in (moved, today))
     assert error < 0.3 * stale
 
 
-def test_weights_that_remember_are_saved_and_loaded(tmp_path):
-    R = model().float().remember(ExampleSet(days(40).v.float(), days(40).u.float()))
+@everywhere_and_near
+def test_weights_that_remember_are_saved_and_loaded(tmp_path, compared):
+    R = model(compared).float().remember(ExampleSet(days(40).v.float(), days(40).u.float()))
     R.save_pretrained(tmp_path / "w.safetensors")
     examples, asked = ExampleSet(days(5, 1).v.float(), days(5, 1).u.float()), days(3, 2).v.float()
     loaded = Transducer.from_pretrained(str(tmp_path / "w.safetensors"))

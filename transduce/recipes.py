@@ -11,7 +11,6 @@ import torch
 from .families import (
     AdvectionDiffusionReaction,
     Burgers2d,
-    ClimateHistory,
     ClimateWindows,
     ComposedImages,
     Mixture,
@@ -30,20 +29,20 @@ from .types import ExampleSet, OperatorFamily, TransduceError
 
 @dataclass(frozen=True)
 class Remembering:
-    """What follows the training of a kernel whose examples the weights are to remember. While those of `known` are, `training` on windows
-    of other years tells how far the operators of windows differ from what they have in common; in the end all pairs of `kept` are."""
+    """What weights remember. While the pairs of `known` are, a training on windows of other years tells how far the operators of windows
+    differ from what they have in common; in the end all pairs of `kept` are."""
 
     known: Period
-    windows: ClimateWindows
-    training: Training
     kept: Period
 
-    def trained(self, T: Transducer, out: Path, fabric: Any) -> Transducer:
-        """T with its memory."""
+    def trained(
+        self, T: Transducer, windows: OperatorFamily, training: Training, validation: OperatorFamily | None, out: Path, fabric: Any
+    ) -> tuple[Transducer, float | None]:
+        """T with its memory, and the validation error while only `known` was remembered."""
         learner, whole = (T.remember(ExampleSet(period.fields.v, period.fields.u)) for period in (self.known, self.kept))
-        metatrain(learner, self.windows, self.training, out=out, fabric=fabric)
+        error = metatrain(learner, windows, training, validation=validation, out=out, fabric=fabric)
         whole.layers.load_state_dict(learner.layers.state_dict())
-        return whole
+        return whole, error
 
 
 @dataclass(frozen=True)
@@ -51,7 +50,7 @@ class Recipe:
     """model: the config of the Transducer. family: what it learns; validation: what it is validated on, if not on that. operators,
     examples: the size of the meta-dataset that is generated once and drawn from; without operators, every task is drawn anew. moved:
     whether its pairs are moved by the symmetries of vector fields. lesson: what comes before the training, if anything, in a folder of
-    its own; remembering: what comes after it. training: the rest."""
+    its own; remembering: what the model knows before it, and after. training: the rest."""
 
     name: str
     model: dict[str, Any]
@@ -215,28 +214,27 @@ RECIPES = {
         ),
         Recipe(
             name="climate-europe",
-            model={"V": EUROPE | {"slopes": True}, "U": EUROPE, "kappa": "metric", "depth": 1},
-            family=ClimateHistory(LEARNED_FROM),
-            validation=ClimateHistory(LEARNED_FROM, CHOSEN_ON),
+            model={
+                "V": EUROPE | {"slopes": True, "reach": 10.0, "block": 4},
+                "U": EUROPE,
+                "kappa": "metric",
+                "signal": 16.0,
+                "depth": 1,
+            },
+            family=ClimateWindows(CHOSEN_ON, window=26, lag=7),
             training=Training(
-                steps=100,
+                steps=150,
+                lr=3e-3,
                 muon_lr=0.0,
-                tasks=1,
-                n=(900, 900),
-                queries=400,
+                tasks=8,
+                n=(15, 15),
+                queries=5,
                 warmup=1,
                 loss="relative_mse",
-                validate_every=100,
-                validation_tasks=8,
+                standardise=False,
+                validate_every=150,
             ),
-            remembering=Remembering(
-                known=LEARNED_FROM,
-                windows=ClimateWindows(CHOSEN_ON, window=26, lag=7),
-                training=Training(
-                    steps=150, lr=3e-3, muon_lr=0.0, tasks=8, n=(15, 15), queries=5, warmup=1, loss="relative_mse", standardise=False
-                ),
-                kept=KNOWN,
-            ),
+            remembering=Remembering(known=LEARNED_FROM, kept=KNOWN),
         ),
     ]
 }
@@ -265,8 +263,7 @@ def train(
     data: a meta-dataset of the user's own, (operator, example, *grid), instead of the recipe's family; its last twentieth of
     operators is held out for validation. on_the_fly: draw every task anew from the family, rather than from a dataset drawn once.
     start: weights to go on from, bundled or a file, whose card is then kept in the new one, and without a lesson. steps, rate: of the
-    training, not of its lesson or of what is remembered after it; rate is a factor of the learning rates. With `data` or `start` nothing is
-    remembered. The validation error is of the training, before anything is.
+    training, not of its lesson; rate is a factor of the learning rates. With `data` or `start` nothing more is remembered.
     until: stop as soon as the validation error is this small.
     """
     changes: dict[str, Any] = {key: value for key, value in {"steps": steps, "seed": seed}.items() if value is not None}
@@ -295,10 +292,10 @@ def train(
         about["start"] = T.card
     if lesson is not None:
         metatrain(T, family, lesson, out=out / "lesson", fabric=fabric)
-    error = metatrain(T, family, training, validation=validation, out=out, fabric=fabric, until=until)
     if recipe.remembering is not None and data is None and start is None:
-        remembering = recipe.remembering
-        T = replace(remembering, training=replace(remembering.training, seed=training.seed)).trained(T, out / "windows", fabric)
+        T, error = recipe.remembering.trained(T, family, training, validation, out, fabric)
+    else:
+        error = metatrain(T, family, training, validation=validation, out=out, fabric=fabric, until=until)
     path = out / f"{recipe.name}.safetensors"
     if fabric.is_global_zero:
         T.save_pretrained(path, recipe=replace(recipe, training=training, lesson=lesson).record(), validation_error=error, **about)

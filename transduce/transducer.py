@@ -24,7 +24,7 @@ from torch.utils.checkpoint import checkpoint
 
 from . import weights
 from .bands import half_widths_of
-from .kernels import Attention, Kappa, Known, Metric, Patchwise, Remembered, kernel, prior_of, start_with_descent
+from .kernels import Attention, Kappa, Known, Local, Metric, Patchwise, Remembered, kernel, looking, prior_of, start_with_descent
 from .spaces import Patches, Space, space_from_config
 from .transforms import Feedforward, Neighbours
 from .types import ExampleSet, TransduceError, like, to_tensor
@@ -166,6 +166,8 @@ class Transducer(nn.Module):
             if neighbours:
                 g = Neighbours(d_u, heads, width, hidden, neighbours)
             own = kernel(kappa)(d_v, d_u, heads, width, **{name: options[name] for name in kernel(kappa).options})
+            if isinstance(own, Metric):
+                own = looking(own, V)
             return Layer(f, g, Patchwise(own) if patches else own)
 
         self.spread = nn.Parameter(torch.ones(V.size), requires_grad=False)
@@ -337,6 +339,8 @@ class Transducer(nn.Module):
                 f"remember was asked of a model of {self.depth} layers with kappa={self.config['kappa']!r}, a prior: "
                 f"{self.prior is not None}; expected one layer with kappa='metric' and no prior."
             )
+        for space, f in ((self.V, examples.v), (self.U, examples.u)):
+            space.measure(to_tensor(f, "the examples").to(self.spread))
         remembering = {"signal": DIFFERENCE, "prior": {"pairs": len(examples)}}
         T = Transducer.from_config({**self.config, **remembering}).to(self.spread)
         for mine, its in ((self.V, T.V), (self.U, T.U)):
@@ -344,7 +348,7 @@ class Transducer(nn.Module):
         T.spread.copy_(self.spread)
         (v, _), (u, _) = (self.encode(space, f, None, name) for space, f, name in ((self.V, examples.v, "v"), (self.U, examples.u, "u")))
         kernel, prior = self.layers[0].kappa, T._steps()[0].kappa
-        assert isinstance(kernel, Metric) and isinstance(prior, Remembered)
+        assert isinstance(kernel, Metric | Local) and isinstance(prior, Remembered)
         prior.remember(kernel, v / self.spread, u)
         return T.eval()
 

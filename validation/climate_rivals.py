@@ -48,6 +48,11 @@ KERNELS: list[Choice] = [
         {"level": 0.25},
     )
 ]
+STEEP: Choice = {"kernel": "matern", "level": 0.4, "width": 2.3, "alpha": 0.03, "linear": 0.1, "slopes": 1.0}
+KERNELS += [
+    STEEP | {"slopes": slopes, "width": width, "alpha": alpha}
+    for slopes, width, alpha in product((0.7, 1.0, 1.4), (1.8, 2.3, 3.0), (0.02, 0.03, 0.05))
+] + [STEEP | other for other in ({"linear": 0.03}, {"linear": 0.3}, {"linear": 1.0}, {"level": 0.3}, {"level": 0.6}, {"level": 1.0})]
 VIT: Choice = {"patch": 3, "width": 64, "depth": 3, "dropout": 0.1, "weight_decay": 0.05, "lr": 3e-3, "steps": 4000}
 FNO: Choice = {"modes": 5, "width": 24, "layers": 3, "padding": 0.25, "dropout": 0.0, "weight_decay": 0.3, "lr": 3e-3, "steps": 2000}
 CHOICES: dict[str, list[Choice]] = {
@@ -67,6 +72,7 @@ CHOICES: dict[str, list[Choice]] = {
         VIT | {"width": 96, "depth": 2},
         VIT | {"steps": 8000, "dropout": 0.15},
         VIT | {"patch": 7, "width": 128},
+        VIT | {"width": 76},  # as many parameters as the paper's form has
     ],
     "vit-without-positions": [
         VIT,

@@ -57,6 +57,7 @@ INDUCTIVE: dict[str, Callable[..., Rival]] = {
     "kernel-ridge": KernelRidgeDays,
     "vit": partial(ViT, positions=True),
     "vit-without-positions": partial(ViT, positions=False),
+    "vit-positions-removed": partial(ViT, positions=False),
     "fno": Fno2d,
 }
 

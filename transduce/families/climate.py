@@ -121,9 +121,14 @@ class ClimateWindows:
         last = len(run) - self.window
         return np.flatnonzero(run[: last + 1] == run[self.window - 1 :]) if last >= 0 else np.arange(0)
 
+    @property
+    def pairs(self) -> int:
+        """How many a window has, less those of the lag."""
+        return self.window - max(self.lag - 1, 0)
+
     def sample_task(self, n: int, m: int, generator: torch.Generator) -> Task:
         self._check()
-        if n + m + max(self.lag - 1, 0) > self.window:
+        if n + m > self.pairs:
             raise TransduceError(
                 f"{n} examples and {m} queries{f', {self.lag} steps apart,' if self.lag else ''} were asked of a window of {self.window} "
                 "steps; expected no more than those."

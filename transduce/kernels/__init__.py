@@ -3,7 +3,7 @@ their coefficients."""
 
 from typing import Any
 
-from ..spaces import Space
+from ..spaces import Region, Space
 from ..types import TransduceError
 from .attention import L2, ExpDot, Rbf
 from .attention import Attention as Attention
@@ -12,6 +12,7 @@ from .descent import left_by_lines as left_by_lines
 from .descent import start_with_descent as start_with_descent
 from .kappa import Kappa as Kappa
 from .kappa import Known as Known
+from .local import Local as Local
 from .metric import Metric as Metric
 from .patchwise import Patchwise as Patchwise
 from .prior import Prior as Prior
@@ -42,4 +43,9 @@ def prior_of(V: Space, U: Space, options: dict[str, Any]) -> Prior | Remembered:
         return spectral_prior(V, U, options)
     if options.keys() != {"pairs"}:
         raise TransduceError(f"a prior of pairs with options {', '.join(options)}; expected pairs alone. Leave the others out.")
-    return Remembered(V.size, U.size, **options)
+    return Remembered(looking(Metric(V.size, U.size), V), V.size, U.size, **options)
+
+
+def looking(kappa: Metric, V: Space) -> Metric | Local:
+    """The kernel as it is, or one at every place of a region whose fields are compared near places."""
+    return Local(kappa, *V.neighbourhoods()) if isinstance(V, Region) and V.reach else kappa

@@ -18,7 +18,7 @@ from ..types import TransduceError
 from .kappa import Kappa, Known
 from .systems import PACE, SMALLEST_RIDGE, Solve, identity_like
 
-LINES, GAIN = 1.0, 0.55  # l / s and g at first
+LINES, GAIN = 0.28, 0.73  # l / s and g at first
 
 
 class Solution(NamedTuple):
@@ -54,10 +54,12 @@ class Metric(Kappa):
     def between(self, a: Float[Tensor, "... n d"], b: Float[Tensor, "... m d"]) -> Float[Tensor, "... n m"]:
         """k, of points, in double precision."""
         a, b = a.double(), b.double()
-        inner = a @ b.mT
-        squares = a.square().sum(-1)[..., :, None] + b.square().sum(-1)[..., None, :] - 2 * inner
-        r = (5 * squares).clamp(min=SMALLEST_RIDGE).sqrt()
-        return self._strength(self.log_signal) * (1 + r + r.square() / 3) * (-r).exp() + self._strength(self.log_lines) * inner
+        return self.of_products(a.square().sum(-1)[..., :, None], b.square().sum(-1)[..., None, :], a @ b.mT)
+
+    def of_products(self, aa: Tensor, bb: Tensor, ab: Float[Tensor, "... n m"]) -> Float[Tensor, "... n m"]:
+        """k, of the inner products of points with themselves and with each other."""
+        r = (5 * (aa + bb - 2 * ab)).clamp(min=SMALLEST_RIDGE).sqrt()
+        return self._strength(self.log_signal) * (1 + r + r.square() / 3) * (-r).exp() + self._strength(self.log_lines) * ab
 
     def _strength(self, logarithm: Float[Tensor, ""]) -> Float[Tensor, ""]:
         return (PACE * logarithm.double()).exp()
@@ -83,6 +85,16 @@ class Metric(Kappa):
         """k between queries and examples, none where there is no example."""
         k = self.between(self.points(v), sources.points)
         return k if sources.mask is None else k * sources.mask[:, None]
+
+    def coefficients(self, v: Float[Tensor, "n d_v"], u: Float[Tensor, "n d_u"]) -> Float[Tensor, "n d_u"]:
+        """(K + I)^-1 u"""
+        return self.condition(v[None], u[None]).coefficients[0].to(u)
+
+    def told(
+        self, points: Float[Tensor, "n d_v"], coefficients: Float[Tensor, "n d_u"], v: Float[Tensor, "b m d_v"]
+    ) -> Float[Tensor, "b m d_u"]:
+        """The sum of k(v_i, v) times the coefficients of v_i."""
+        return (self.between(self.points(v), self.points(points)) @ coefficients.double()).to(v)
 
     def carry(self, sources: Solution, v: Float[Tensor, "b n d_v"], u: Float[Tensor, "b n d_u"]) -> Float[Tensor, "b n d_u"]:
         """What is left of each example when it is left out: the next layer's task."""

@@ -16,6 +16,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from .kappa import Kappa, Known
+from .local import Local
 from .metric import Metric
 
 
@@ -27,25 +28,24 @@ class Left(NamedTuple):
 
 
 class Remembered(Kappa):
-    """pairs: how many are remembered."""
+    """kernel: k. pairs: how many are remembered."""
 
     leaves_out: ClassVar[bool] = True
 
-    def __init__(self, d_v: int, d_u: int, pairs: int):
+    def __init__(self, kernel: Metric | Local, d_v: int, d_u: int, pairs: int):
         super().__init__()
         self.config: dict[str, Any] = {"pairs": pairs}
-        self.kernel = Metric(d_v, d_u)
+        self.kernel = kernel
         self.points = nn.Parameter(torch.zeros(pairs, d_v))
         self.coefficients = nn.Parameter(torch.zeros(pairs, d_u))
         self.requires_grad_(False)
 
     @torch.no_grad()
-    def remember(self, kernel: Metric, v: Float[Tensor, "m d_v"], u: Float[Tensor, "m d_u"]) -> None:
+    def remember(self, kernel: Metric | Local, v: Float[Tensor, "m d_v"], u: Float[Tensor, "m d_u"]) -> None:
         """Solve for B from these pairs, by the kernel that was learned."""
         self.kernel.load_state_dict(kernel.state_dict())
-        solution = kernel.condition(v[None], u[None])
-        self.points.copy_(solution.points[0])
-        self.coefficients.copy_(solution.coefficients[0])
+        self.points.copy_(v)
+        self.coefficients.copy_(kernel.coefficients(v, u))
 
     def condition(
         self, v: Float[Tensor, "b n d_v"], u: Float[Tensor, "b n d_u"], mask: Bool[Tensor, "b n"] | None = None, known: Known | None = None
@@ -54,7 +54,7 @@ class Remembered(Kappa):
 
     def B(self, v: Float[Tensor, "b n d_v"]) -> Float[Tensor, "b n d_u"]:
         """What all operators that are remembered have in common."""
-        return (self.kernel.between(self.kernel.points(v), self.points) @ self.coefficients.double()).to(v)
+        return self.kernel.told(self.points, self.coefficients, v)
 
     def forward(self, sources: Left, v: Float[Tensor, "b m d_v"]) -> Float[Tensor, "b m d_u"]:
         return self.B(v)

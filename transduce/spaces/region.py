@@ -7,7 +7,8 @@ before any example. Fields come and go in units of their own, as kelvin and pasc
 
 Where fields are to be compared, most of c's mean is taken away, for that today is warm everywhere says less than where it is warm; and
 slopes, the differences of c between neighbours, come beside it in a unit of their own: it is along slopes of temperature that winds change
-with height. They are left out where fields are put together again.
+with height. They are left out where fields are put together again. And what is far from where an answer is asked for says less than what is
+near: with a `reach`, fields are compared as they are seen from each of so many places (kernels/local.py).
 """
 
 from __future__ import annotations
@@ -18,18 +19,19 @@ from typing import Any
 import numpy as np
 import torch
 import xarray as xr
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from ..types import TransduceError
 from .base import Space
 
-SLOPES, LEVEL = 0.7, 0.36  # how much slopes count beside values, and what is left of the mean
+SLOPES, LEVEL = 1.0, 0.4  # how much slopes count beside values, and what is left of the mean
 
 
 class Region(Space):
-    """lat, lon: of the grid, in degrees, latitudes from the north. slopes: for fields that are to be compared. `measure` sets the mean
-    field and the units.
+    """lat, lon: of the grid, in degrees, latitudes from the north. slopes: for fields that are to be compared, and reach: how far from a
+    place, in degrees of arc, 0 for everywhere; places are the middles of blocks of block x block points. `measure` sets the mean field and
+    the units.
 
     >>> Region((55.0, 52.5, 50.0), (-15.0, -12.5)).encode(fields).shape      # fields: (15, 3, 2)
     (15, 6)
@@ -38,7 +40,7 @@ class Region(Space):
     dims = 2
     root: Tensor
 
-    def __init__(self, lat: Sequence[float], lon: Sequence[float], slopes: bool = False):
+    def __init__(self, lat: Sequence[float], lon: Sequence[float], slopes: bool = False, reach: float = 0.0, block: int = 4):
         super().__init__()
         self.lat, self.lon = tuple(float(degrees) for degrees in lat), tuple(float(degrees) for degrees in lon)
         self.grid, self.points, self.slopes = (len(self.lat), len(self.lon)), len(self.lat) * len(self.lon), slopes
@@ -46,6 +48,9 @@ class Region(Space):
         cosine = torch.tensor(self.lat, dtype=torch.float64).deg2rad().cos()
         if min(self.grid) < 1 + slopes or max(map(abs, self.lat)) > 90 or list(self.lat) != sorted(self.lat, reverse=True):
             raise TransduceError(f"lat={self.lat}, lon={self.lon}; expected some of each, two with slopes, latitudes from 90 down to -90.")
+        if reach < 0 or block < 1:
+            raise TransduceError(f"reach={reach} and block={block}; expected degrees from 0, and points from 1.")
+        self.reach, self.block = reach, block
         self.mean = nn.Parameter(torch.zeros(self.grid), requires_grad=False)
         self.unit = nn.Parameter(torch.ones(()), requires_grad=False)
         self.slope = nn.Parameter(torch.ones(()), requires_grad=False)
@@ -53,7 +58,8 @@ class Region(Space):
         self.register_buffer("root", weights[:, None].float(), persistent=False)
 
     def config(self) -> dict[str, Any]:
-        return {"space": "Region", "lat": list(self.lat), "lon": list(self.lon)} | ({"slopes": True} if self.slopes else {})
+        compared = {"slopes": self.slopes, "reach": self.reach, "block": self.block} if self.slopes or self.reach else {}
+        return {"space": "Region", "lat": list(self.lat), "lon": list(self.lon)} | compared
 
     @torch.no_grad()
     def measure(self, f: Float[Tensor, "n y x"]) -> bool:
@@ -103,6 +109,24 @@ class Region(Space):
         if self.slopes:
             values = values + (1 / LEVEL - 1) * values.mean(-1, keepdim=True)
         return self.mean.to(c) + self.unit.to(c) * values.unflatten(-1, self.grid) / self.root.to(c)
+
+    def neighbourhoods(self) -> tuple[Float[Tensor, "p d"], Int[Tensor, " points"]]:
+        """How much each coefficient counts at each place, 1 in the mean over values and over slopes; and the place of each point."""
+        rows, columns = (torch.arange(points) // self.block for points in self.grid)
+        place = (rows[:, None] * (columns[-1] + 1) + columns).flatten()
+        where = torch.cartesian_prod(*(torch.tensor(degrees, dtype=torch.float64).deg2rad() for degrees in (self.lat, self.lon)))
+        lat, lon = where.unbind(1)
+        points = torch.stack([lat.cos() * lon.cos(), lat.cos() * lon.sin(), lat.sin()], 1)
+        middles = torch.stack([points[place == p].mean(0) for p in range(int(place[-1]) + 1)])
+        on_grid = points.unflatten(0, self.grid)
+        between = [(on_grid[:, 1:] + on_grid[:, :-1]).flatten(0, 1), (on_grid[1:] + on_grid[:-1]).flatten(0, 1)]
+        near = [self._near(middles, some) for some in ([points, torch.cat(between)] if self.slopes else [points])]
+        return torch.cat(near, 1).float(), place
+
+    def _near(self, middles: Float[Tensor, "p 3"], points: Float[Tensor, "s 3"]) -> Float[Tensor, "p s"]:
+        cosine = nn.functional.normalize(middles, dim=1) @ nn.functional.normalize(points, dim=1).mT
+        near = (-(cosine.clamp(-1, 1).acos().rad2deg() / self.reach).square() / 2).exp()
+        return near / near.mean(1, keepdim=True)
 
 
 def _slopes(f: Float[Tensor, "... y x"]) -> Float[Tensor, "... s"]:

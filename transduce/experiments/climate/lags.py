@@ -24,12 +24,12 @@ from .setting import BEST, asked, chunked, days, fields, identity, in_context, k
 
 def of_lag(lab: Lab, lag: int) -> Transducer:
     """The bundled model with a difference that was learned for this lag."""
-    how = recipe(BEST).remembering
-    assert how is not None
-    windows = replace(how.windows, window=lab.scale.n + lag + how.training.queries - 1, lag=lag)
+    how = recipe(BEST)
+    assert how.remembering is not None
+    windows = replace(how.family, window=lab.scale.n + lag + how.training.queries - 1, lag=lag)
     training = replace(how.training, n=(lab.scale.n, lab.scale.n), **({"steps": lab.scale.steps} if lab.scale.steps else {}))
     folder = lab.work / "trainings" / f"lag-{lag}-{identity(BEST)}-{training.steps}"
-    return replace(how, windows=windows, training=training).trained(kernel_alone(), folder, make_fabric())
+    return how.remembering.trained(kernel_alone(), windows, training, None, folder, make_fabric())[0]
 
 
 def measure(lab: Lab) -> list[Row]:

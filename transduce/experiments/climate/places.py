@@ -19,6 +19,7 @@ from ..lab import Lab, Row
 from ..trainings import trained
 from .setting import PAPER, PATCHES, PATCHES_TRAINING, patches_training, square_errors
 
+RIVALS = [name for name in CHOSEN if name != "vit-positions-removed"]
 REMEMBERING = "remembering"  # a model like climate-europe
 
 GRIDS: Mapping[str, list[Row]] = {
@@ -76,8 +77,8 @@ def remembering(lab: Lab, place: Place) -> Transducer:
     assert isinstance(kernel.T, Transducer)
     windows = ClimateWindows(place.period(place.chosen), place.n + place.lag + place.asked - 1, place.lag)
     adapting = replace(ADAPTING, n=(place.n, place.n), queries=place.asked, **steps)
-    then = Remembering(place.period(place.learned), windows, adapting, place.kept)
-    return then.trained(kernel.T, lab.work / "trainings" / f"{kernel.identity}-windows", make_fabric())
+    then, folder = Remembering(place.period(place.learned), place.kept), lab.work / "trainings" / f"{kernel.identity}-windows"
+    return then.trained(kernel.T, windows, adapting, None, folder, make_fabric())[0]
 
 
 def of_patches(lab: Lab, place: Place) -> Transducer:
@@ -111,4 +112,4 @@ def tuned(name: str, place: Place, steps: int) -> Rival:
 def identities() -> dict[str, str]:
     """Of the regressors of these places: what is the same of each in all of them."""
     ours = {REMEMBERING: f"{asdict(LEARNING)}, {asdict(ADAPTING)}, {LEVEL}, {SLOPES}", PAPER: f"{PATCHES}, {asdict(PATCHES_TRAINING)}"}
-    return {f"{name}, elsewhere": what for name, what in {**ours, **{name: repr(GRIDS.get(name, CHOSEN[name])) for name in CHOSEN}}.items()}
+    return {f"{name}, elsewhere": what for name, what in {**ours, **{name: repr(GRIDS.get(name, CHOSEN[name])) for name in RIVALS}}.items()}

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 
 from ...baselines import MeanOfExamples, nearest_example
-from ...baselines.inductive import CHOSEN
 from ...families import load_climate, previous_week, previous_year
 from ..lab import Lab, Part, Row
-from .places import NORTH_PACIFIC, REMEMBERING, WINTERS, Place, identities, of_patches, remembering, tuned
+from .places import NORTH_PACIFIC, REMEMBERING, RIVALS, WINTERS, Place, identities, of_patches, remembering, tuned
 from .setting import PAPER, chunked, days, in_context, summary, with_interval, without_context
 
 BEFORE, YEAR_BEFORE = "steps before", "year before"
@@ -39,7 +38,7 @@ def measured(lab: Lab, place: Place) -> list[Row]:
 
             found = chunked(lab, at, told, regressor=name, identity=known.get(f"{name}, elsewhere", ""), context=context, **key)
             rows.append({"place": place.name, "regressor": name, "context": context, **summary(found, at, whole)})
-    for name in CHOSEN:
+    for name in RIVALS:
 
         def answered(some: np.ndarray, name: str = name) -> list[float]:
             return without_context(tuned(name, place, lab.scale.network_steps), some, whole)
