@@ -142,7 +142,7 @@ def test_units_may_be_told():
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda d: d.drop_vars("msl"), r"no variable sp or .* for u; there is t\. Name one of these, u=\.\.\. \(--u \.\.\.\)"),
+        (lambda d: d.drop_vars("msl"), r"no variable sp or .* for u; there is t\. Give the file that has it"),
         (lambda d: d.assign(t2m=d.t), r"t and t2m could each be v; expected one. Say which: v='t' \(--v t\)"),
         (lambda d: d.assign(t=d.t.assign_attrs(units="Pa")), "has units 'Pa'; expected K or degC"),
         (lambda d: d.assign(msl=d.msl.assign_attrs(units="furlongs")), "has units 'furlongs'; expected Pa, hPa or mbar"),

@@ -166,7 +166,7 @@ def stated(dataset, name, units):
 
 BAD_EXAMPLES = {
     "no pressure": (DAYS[["t"]], "days.nc: no variable sp or ps or"),
-    "no temperature": (DAYS[["msl"]], "for v; there is msl. Name one of these, v=... (--v ...), or give the file that has it"),
+    "no temperature": (DAYS[["msl"]], "for v; there is msl. Give the file that has it"),
     "unknown units": (stated(DAYS, "msl", "furlongs"), "has units 'furlongs'; expected Pa, hPa or mbar"),
     "no units": (
         stated(DAYS, "t", ""),
@@ -191,6 +191,10 @@ BAD_QUERIES = {
     "false units": (
         stated(TODAY, "t", "degC"),
         "the queries are about 553.4, what this model was trained on about 279.7, and 35 standard dev",
+    ),
+    "no time": (
+        TODAY.isel(time=0, drop=True),
+        "expected also, with coordinates, time or valid_time or year. Say when it was: dataset.expand_dims",
     ),
     "a day twice": (TODAY.isel(time=[0, 0]), "has 2001-02-01T12:00:00 more than once"),
     "infinite": (spoilt("t", np.inf, TODAY), "t in FOLDER/today.nc is inf on 2001-02-02T12:00:00 at latitude 40, longitude -10"),

@@ -27,6 +27,7 @@ HERE = {
     "kernel-ridge": KernelRidgeDays,
     "vit": lambda **options: ViT(**({"positions": True} | SMALL_VIT | options)),
     "vit-without-positions": lambda **options: ViT(**({"positions": False} | SMALL_VIT | options)),
+    "vit-positions-removed": lambda **options: ViT(**({"positions": False} | SMALL_VIT | options)),
     "fno": lambda **options: Fno2d(**({"modes": 2, "width": 4, "layers": 1} | SMALL | options)),
 }
 NETWORKS = "vit", "vit-without-positions", "fno"
@@ -135,6 +136,14 @@ def test_anomalies_are_in_units_of_their_deviation():
     v = weather(50).v
     for per_point in (True, False):
         assert np.isclose(np.square(Anomaly.of(v, per_point)(v)).sum(1).mean(), 1)
+
+
+def test_slopes_are_differences_of_neighbours_in_a_unit_of_their_own():
+    v = weather(50).v
+    with_slopes, without = Anomaly.of(v, per_point=False, slopes=0.5), Anomaly.of(v, per_point=False)
+    values, slopes = np.split(with_slopes(v), [v[0].size], 1)
+    assert np.array_equal(values, without(v)) and np.isclose(np.square(slopes).sum(1).mean(), 0.25)
+    assert np.allclose(with_slopes(v + 3)[:, v[0].size :], slopes, atol=1e-6)
 
 
 def test_the_nearest_day_is_the_one_that_is_asked():

@@ -48,7 +48,8 @@ def _on_grid(space: Region, f: Float32[np.ndarray, "n y x"], lat: np.ndarray, lo
         on_grid = resampled(f, lat, lon, np.array(space.lat), np.array(space.lon))
     except TransduceError as error:
         region = f"{space.lat[0]:g} to {space.lat[-1]:g} N and {space.lon[0]:g} to {space.lon[-1]:g} E"
-        raise TransduceError(f"{said} do not cover the region of this model, {region}: {error}") from None
+        outside = str(error).split("; expected")[0]
+        raise TransduceError(f"{said} do not cover the region of this model, {region}: {outside}. Give fields that reach so far.") from None
     mean, unit = space.mean.numpy(force=True), float(space.unit)
     away = float(np.sqrt(np.square((on_grid - mean) / unit).mean()))
     if away > FAR:

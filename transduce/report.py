@@ -14,13 +14,13 @@ Row = dict[str, Any]
 
 
 def number(value: Any) -> str:
-    """A number as a table shows it: 4.6e-3, 0.52, 12.3, 50.
+    """A number as a table shows it: 4.6e-3, 0.52, 12.3, 50; nothing for None.
 
     >>> number(0.00456)
     '4.6e-3'
     """
     if not isinstance(value, float):
-        return str(value)
+        return "" if value is None else str(value)
     if value == 0 or 0.1 <= abs(value) < 999.5:
         return f"{value:.3g}"
     mantissa, _, exponent = f"{value:.1e}".partition("e")

@@ -52,7 +52,23 @@ STEEP: Choice = {"kernel": "matern", "level": 0.4, "width": 2.3, "alpha": 0.03, 
 KERNELS += [
     STEEP | {"slopes": slopes, "width": width, "alpha": alpha}
     for slopes, width, alpha in product((0.7, 1.0, 1.4), (1.8, 2.3, 3.0), (0.02, 0.03, 0.05))
-] + [STEEP | other for other in ({"linear": 0.03}, {"linear": 0.3}, {"linear": 1.0}, {"level": 0.3}, {"level": 0.6}, {"level": 1.0})]
+] + [
+    STEEP | other
+    for other in (
+        {"linear": 0.03},
+        {"linear": 0.3},
+        {"linear": 1.0},
+        {"level": 0.3},
+        {"level": 0.6},
+        {"level": 1.0},
+        {"alpha": 0.08},
+        {"alpha": 0.08, "slopes": 1.4},
+        {"alpha": 0.05, "linear": 0.03},
+        {"alpha": 0.05, "level": 0.3},
+        {"alpha": 0.05, "level": 0.6},
+        {"alpha": 0.05, "linear": 0.03, "level": 0.6},
+    )
+]
 VIT: Choice = {"patch": 3, "width": 64, "depth": 3, "dropout": 0.1, "weight_decay": 0.05, "lr": 3e-3, "steps": 4000}
 FNO: Choice = {"modes": 5, "width": 24, "layers": 3, "padding": 0.25, "dropout": 0.0, "weight_decay": 0.3, "lr": 3e-3, "steps": 2000}
 CHOICES: dict[str, list[Choice]] = {
@@ -85,6 +101,7 @@ CHOICES: dict[str, list[Choice]] = {
         VIT | {"patch": 7, "steps": 8000},
         VIT | {"patch": 11, "width": 128, "lr": 1e-3},
     ],
+    "vit-positions-removed": [VIT],
     "fno": [
         FNO,
         FNO | {"weight_decay": 1.0},

@@ -36,7 +36,7 @@ CHOSEN: dict[str, dict[str, Any]] = {
     "climatology": {"window": 45},
     "nearest-day": {"neighbours": 30},
     "ridge": {"alpha": 3e-4},
-    "kernel-ridge": {"kernel": "matern", "level": 0.4, "width": 2.3, "alpha": 0.03, "linear": 0.1, "slopes": 1.0},
+    "kernel-ridge": {"kernel": "matern", "level": 0.4, "width": 2.3, "alpha": 0.08, "linear": 0.1, "slopes": 1.4},
     "vit": _VIT,
     "vit-without-positions": {"patch": 11, "width": 128, "depth": 3, "dropout": 0.1, "weight_decay": 0.05, "lr": 1e-3, "steps": 4000},
     "vit-positions-removed": _VIT,  # not chosen: what positions are worth to the one that has them

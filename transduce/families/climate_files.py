@@ -148,9 +148,12 @@ def _chosen(datasets: Datasets, which: str, name: str | None, usual: Sequence[st
             f"{' and '.join(found)} could each be {which}; expected one. Say which: {which}={found[0]!r} (--{which} {found[0]})."
         )
     if not found:
+        of_another_kind = PRESSURES if usual is TEMPERATURES else TEMPERATURES
+        others = [variable for variable in there if variable.lower() not in of_another_kind]
+        named = f"Name one of these, {which}=... (--{which} ...), or give" if others else "Give"
         raise TransduceError(
             f"{', '.join(said for said, _ in datasets)}: no variable {name or ' or '.join(usual)} for {which}; there is "
-            f"{', '.join(there) or 'none'}. Name one of these, {which}=... (--{which} ...), or give the file that has it."
+            f"{', '.join(there) or 'none'}. {named} the file that has it."
         )
     return found[0]
 
@@ -196,9 +199,11 @@ def _three_axes(array: xr.DataArray, said: str) -> xr.DataArray:
         ours: next((name for name in names if name in array.dims and name in array.coords), None) for ours, names in DIMENSIONS.items()
     }
     if missing := [" or ".join(DIMENSIONS[ours]) for ours, name in found.items() if name is None]:
+        timeless = found["time"] is None and len(missing) == 1 and array.ndim == 2
+        remedy = "Say when it was: dataset.expand_dims(time=[date])" if timeless else "Rename them with xarray"
         raise TransduceError(
-            f"{said} has dimensions {', '.join(map(str, array.dims))}; expected also, with coordinates, {', '.join(missing)}. Rename them "
-            "with xarray, and give the dataset."
+            f"{said} has dimensions {', '.join(map(str, array.dims))}; expected also, with coordinates, {', '.join(missing)}. "
+            f"{remedy}, and give the dataset."
         )
     others = [name for name in array.dims if name not in found.values()]
     if long := [name for name in others if array.sizes[name] > 1]:
