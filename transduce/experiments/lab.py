@@ -72,6 +72,10 @@ class Lab:
     seconds: float = 0.0
     _ledgers: dict[str, Ledger] = field(default_factory=dict)
 
+    def of(self, part: str) -> Lab:
+        """The lab of another part, for what it measures too."""
+        return self if part == self.part else Lab(self.scale, self.work, part)
+
     def once(self, compute: Callable[[], Any], **key: Any) -> Any:
         """What `compute` returns, as JSON holds it, or what it returned for the same key before."""
         if self.part not in self._ledgers:

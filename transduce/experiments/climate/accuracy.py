@@ -14,49 +14,21 @@ import numpy as np
 from ...baselines import MeanOfExamples, nearest_example
 from ...baselines.inductive import CHOSEN
 from ..lab import Lab, Part, Row
-from .setting import (
-    BEST,
-    CONTEXTS,
-    PAPER,
-    asked,
-    chunked,
-    days,
-    fields,
-    identity,
-    in_context,
-    models,
-    rival,
-    summary,
-    with_interval,
-    without_context,
-)
+from .setting import BEST, CONTEXTS, PAPER, asked, day_by_day, day_by_day_without, models, summary, with_interval
 
 OF_CONTEXT: dict[str, Any] = {"mean of the context": MeanOfExamples(), "nearest of the context": nearest_example()}
 
 
 def measure(lab: Lab) -> list[Row]:
-    whole, at, rows = fields(), asked(lab), []
-    errors: list[Any] = []
+    at = asked(lab)
     seeing: dict[str, tuple[Any, str]] = {**models(lab), **{name: (R, repr(R)) for name, R in OF_CONTEXT.items()}}
-    for name, (T, of) in seeing.items():
-        for context, before in CONTEXTS.items():
-
-            def told(some: Any, T: Any = T, before: Any = before) -> list[float]:
-                return in_context(T, lambda day: days(before(whole, whole.time[day], lab.scale.n)), some)
-
-            found = chunked(lab, at, told, regressor=name, identity=of, context=context, n=lab.scale.n)
-            errors.append(found)
-            rows.append({"regressor": name, "context": context, **summary(found, at)})
-    for name in CHOSEN:
-
-        def answered(some: Any, name: str = name) -> list[float]:
-            return without_context(rival(name, lab.scale.steps), some)
-
-        found = chunked(lab, at, answered, regressor=name, identity=f"{identity(name)}, {lab.scale.steps}")
-        errors.append(found)
-        rows.append({"regressor": name, "context": "none", **summary(found, at)})
-    best = np.array(errors[0])  # ours, from the week before
-    return [row | {"more": summary(np.array(found) - best, at)} for row, found in zip(rows, errors, strict=True)]
+    errors = {(name, context): day_by_day(lab, name, T, of, context) for name, (T, of) in seeing.items() for context in CONTEXTS}
+    errors |= {(name, "none"): day_by_day_without(lab, name) for name in CHOSEN}
+    ours = np.array(errors[BEST, "week before"])
+    return [
+        {"regressor": name, "context": context, **summary(found, at), "more": summary(np.array(found) - ours, at)}
+        for (name, context), found in errors.items()
+    ]
 
 
 def table(rows: Sequence[Row]) -> list[Row]:

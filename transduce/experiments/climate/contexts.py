@@ -28,6 +28,7 @@ from .setting import (
     PAPER,
     asked,
     chunked,
+    day_by_day,
     days,
     fields,
     identity,
@@ -89,7 +90,10 @@ def measure(lab: Lab) -> list[Row]:
     for name, (T, of) in seeing.items():
         for context, examples in contexts(lab).items():
             key = {"regressor": name, "identity": of, "context": context, "n": lab.scale.n, "seed": lab.scale.seed}
-            found = chunked(lab, at, lambda some, T=T, e=examples: in_context(T, e, some), **key)  # type: ignore[misc]
+            if context in CONTEXTS:
+                found = day_by_day(lab, name, T, of, context)
+            else:
+                found = chunked(lab, at, lambda some, T=T, e=examples: in_context(T, e, some), **key)  # type: ignore[misc]
             rows.append({"regressor": name, "context": context, **summary(found, at)})
     T = seeing[BEST][0]
     found = chunked(lab, at, lambda some: remembered(T, some), regressor=BEST, identity=identity(BEST), context="memory alone")

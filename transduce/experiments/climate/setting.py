@@ -130,6 +130,22 @@ def chunked(lab: Lab, at: np.ndarray, measure: Callable[[np.ndarray], list[float
     return found
 
 
+def day_by_day(lab: Lab, name: str, T: Any, of: str, context: str) -> list[float]:
+    """The errors of the days of test, in one of the `CONTEXTS`; measured once, whichever part asks."""
+    whole, before = fields(), CONTEXTS[context]
+
+    def told(some: np.ndarray) -> list[float]:
+        return in_context(T, lambda day: days(before(whole, whole.time[day], lab.scale.n)), some)
+
+    return chunked(lab.of("accuracy"), asked(lab), told, regressor=name, identity=of, context=context, n=lab.scale.n)
+
+
+def day_by_day_without(lab: Lab, name: str) -> list[float]:
+    """The same of a rival that sees no context."""
+    key = {"regressor": name, "identity": f"{identity(name)}, {lab.scale.steps}"}
+    return chunked(lab.of("accuracy"), asked(lab), lambda some: without_context(rival(name, lab.scale.steps), some), **key)
+
+
 def summary(found: Sequence[float], at: np.ndarray, of: ClimateFields | None = None) -> Row:
     """The mean over days with its 95 % interval, taking months for independent of one another."""
     whole, errors = fields() if of is None else of, np.asarray(found)
