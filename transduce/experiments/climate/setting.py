@@ -146,7 +146,7 @@ def day_by_day_without(lab: Lab, name: str) -> list[float]:
     return chunked(lab.of("accuracy"), asked(lab), lambda some: without_context(rival(name, lab.scale.steps), some), **key)
 
 
-def summary(found: Sequence[float], at: np.ndarray, of: ClimateFields | None = None) -> Row:
+def summary(found: Sequence[float] | np.ndarray, at: np.ndarray, of: ClimateFields | None = None) -> Row:
     """The mean over days with its 95 % interval, taking months for independent of one another."""
     whole, errors = fields() if of is None else of, np.asarray(found)
     month = whole.time[at].astype("datetime64[M]")
