@@ -7,7 +7,7 @@ import torch
 
 from transduce import ExampleSet, Transducer
 from transduce.kernels import prior_of
-from transduce.kernels.prior import SpectralLayer
+from transduce.kernels.spectral import SpectralLayer
 from transduce.spaces import Euclidean, FourierModes, SineModes
 from transduce.types import TransduceError
 
