@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,13 @@ import xarray as xr
 from jaxtyping import Float
 from torch import Tensor
 
+from . import exporting
 from .bands import half_widths_of
+from .files import PathLike, versions
 from .kernels import Known
+from .spaces import BranchTrunk
+from .spaces.base import grid_or_positions
+from .storage import check_writable
 from .types import ExampleSet, TransduceError, like, to_tensor
 
 CHUNK = 1024  # queries, or their patches, that are answered at once, or as many fewer as a prior's grid is larger
@@ -117,6 +123,53 @@ class ConditionedOperator:
             raise TransduceError(f"dropping {which} leaves none of {n} examples; expected at least one to stay.")
         return ConditionedOperator(self.T, self.examples[rows], self._known(rows))
 
+    def export(self, path: PathLike, at: Any = None, v_at: Any = None, force: bool = False) -> exporting.Exported:
+        """Write the operator as an ONNX graph, the examples folded in, for any number of functions: see docs/export.md.
+
+        at: where it answers, as in a call. v_at: where functions will be given, said likewise; default: where the examples' v are. The
+        file is put in place once ONNX Runtime gives the answers of torch, on functions between the examples.
+
+        >>> O.export("operator.onnx")
+        """
+        check_writable(path, force, (".onnx",))
+        T = self.T
+        if T.spread.dtype != torch.float32:
+            raise TransduceError(f"a model in {T.spread.dtype} was to be exported; expected single precision. Regress with T.float().")
+        with torch.no_grad():
+            v, x = self._trials(v_at)
+            at = grid_or_positions(self._places(at), T.U.dims)
+            u = self(v, at, x)  # which also makes the matrices of these grids: tracing must find them made
+            graph = self._graph(v, x, at)
+            unit = max(1e-30, *(float(f.abs().max()) for f in (to_tensor(self.examples.u, "examples.u").detach(), u)))
+        about = {"model": T.card.get("recipe", {}).get("name", "Transducer"), "examples": len(self.examples), **versions()}
+        about |= {"v_at": exporting.described(tuple(v.shape[-T.V.dims :]) if x is None else x), "u_at": exporting.described(at)}
+        return exporting.write_onnx(path, graph, v, u, unit, about)
+
+    def _trials(self, v_at: Any) -> tuple[Tensor, Tensor | None]:
+        """Functions between the examples, in single precision, and the positions of their sensors, if scattered."""
+        V, v = self.T.V, to_tensor(self.examples.v, "examples.v").to(self.T.spread)
+        x = sensors_of(v, self.x)
+        if v_at is not None:
+            places = grid_or_positions(v_at, V.dims)
+            v, x = V.decode(V.encode(v, x), places), places if isinstance(places, Tensor) else None
+        return exporting.between(v), x
+
+    def _graph(self, v: Tensor, x: Tensor | None, at: tuple[int, ...] | Tensor) -> exporting.Graph:
+        """Encode, query, decode, for functions like v. Matrices that are made anew for every call are made here."""
+        V, U = self.T.V, self.T.U
+        encode, decode = partial(V.encode, x=x), partial(U.decode, at=at)
+        if x is not None or isinstance(V, BranchTrunk):
+            encode = partial(exporting.multiply, exporting.matrix_of(encode, v[0]))
+        if isinstance(at, Tensor):
+            decode = partial(exporting.multiply, exporting.matrix_of(decode, v.new_zeros(U.size)))
+        return exporting.Graph(self.T, encode, lambda c: self.T.query(self._kept, c[None])[-1][0], decode)
+
+    def _places(self, at: Any) -> Any:
+        """Where to answer: as asked, or where the examples' u were."""
+        if at is not None:
+            return at
+        return self._grid if self.x is None else self.x
+
     def _known(self, rows: Sequence[int]) -> list[Known]:
         return [Known(sources, list(rows)) for sources in self._kept]
 
@@ -151,9 +204,7 @@ class ConditionedOperator:
 
     def _decode(self, u: Tensor, at: Any) -> Tensor:
         """Coefficients as functions where they are asked for."""
-        if at is None:
-            at = self._grid if self.x is None else self.x
-        return self.T.U.decode(u, at)
+        return self.T.U.decode(u, self._places(at))
 
     def _like(self, u: Tensor, v: Any, at: Any) -> Any:
         return like(u, v, at is None and self.x is None, of=self.examples.u)
