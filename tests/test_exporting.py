@@ -64,7 +64,7 @@ def bundled(tmp_path_factory):
 
     def operator(name):
         if name not in made:
-            task = family_of(name).sample_task(10, 7, generator_for("validation", 97))
+            task = family_of(name).sample_task(50, 7, generator_for("validation", 97))
             O, path = Transducer.from_pretrained(name).regress(task.examples), tmp_path_factory.mktemp(name) / "operator.onnx"
             made[name] = O, task.queries.v.float(), O.export(path)
         return made[name]
@@ -79,7 +79,7 @@ def test_bundled_models(bundled, name):
     assert (written.v, written.u) == (tuple(O.examples.v.shape[1:]), tuple(O.examples.u.shape[1:]))
     agrees(O, written.path, v)
     about = session(written.path).get_modelmeta().custom_metadata_map
-    assert (about["model"], about["examples"]) == (name, "10")
+    assert (about["model"], about["examples"]) == (name, "50")
     assert json.loads(about["u_at"]) == {"grid": [*O.examples.u.shape[-O.T.U.dims :]]}
     onnx.checker.check_model(written.path, full_check=True)
     assert str(Path(__file__).parents[1]).encode() not in written.path.read_bytes()  # whoever runs it need not know where it was made
@@ -229,7 +229,8 @@ def chromium():
     missing = [name for name in ("npm", CHROMIUM) if shutil.which(name) is None]
     if missing and "CI" not in os.environ:
         pytest.skip(f"there is no {' and no '.join(missing)}")
-    if not (WEB / "node_modules").exists():
+    installed, wanted = WEB / "node_modules" / "onnxruntime-web" / "package.json", json.loads((WEB / "package.json").read_text())
+    if not installed.exists() or json.loads(installed.read_text())["version"] != wanted["dependencies"]["onnxruntime-web"]:
         subprocess.run(["npm", "ci"], cwd=WEB, check=True, capture_output=True, timeout=120)
     from playwright.sync_api import sync_playwright
 

@@ -100,7 +100,7 @@ def write_onnx(
         if not difference <= TOLERANCE:
             raise TransduceError(
                 f"the exported operator is {difference:.1e} from torch's, relative to the largest value; expected at most {TOLERANCE:g}. "
-                "Nothing was written. Single precision may not do for these examples: look for nearly equal ones among them."
+                "Nothing was written: single precision may be too coarse for this operator. Give more examples, or use a model that solves."
             )
     return Exported(Path(path), tuple(v.shape[1:]), tuple(u.shape[1:]), size, difference)
 
