@@ -105,6 +105,8 @@ def test_other_kernels_on_scattered_sensors_in_double_precision(kappa, tmp_path)
     agrees(O, written.path, v_query, at=20)
     about = session(written.path).get_modelmeta().custom_metadata_map
     np.testing.assert_allclose(np.ravel(json.loads(about["v_at"])["positions"]), x)
+    with pytest.raises(TransduceError, match="v_at=40 is also how many sensors the examples have; expected positions"):
+        O.export(tmp_path / "other.onnx", v_at=40)
     assert torch.equal(O(v_query), before)  # nothing of the tracing stays behind
 
 

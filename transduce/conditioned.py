@@ -152,6 +152,10 @@ class ConditionedOperator:
         if v_at is not None:
             places = grid_or_positions(v_at, V.dims)
             v, x = V.decode(V.encode(v, x), places), places if isinstance(places, Tensor) else None
+            if x is None and sensors_of(v, self.x) is not None:
+                raise TransduceError(
+                    f"v_at={v_at} is also how many sensors the examples have; expected positions, which say where. Give these."
+                )
         return exporting.between(v), x
 
     def _graph(self, v: Tensor, x: Tensor | None, at: tuple[int, ...] | Tensor) -> exporting.Graph:
