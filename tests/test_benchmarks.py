@@ -57,3 +57,13 @@ def test_fields_of_the_size_of_the_paper_fit_in_little_memory():
     prediction, _, checkpointed = rows[-3:]
     assert checkpointed["peak_mib"] < 3 * 1024 and prediction["peak_mib"] < 1.5 * 1024
     assert all(row["peak ratio"] < 1 < row["seconds ratio"] < 2 for row in rows[2::3])
+
+
+def test_exported_operators_are_timed_beside_torch(tmp_path):
+    command = [sys.executable, "-m", "benchmarks.export", "--quick", "--out", str(tmp_path)]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    result = json.loads((tmp_path / "export.json").read_text())
+    assert {"command", "seed", "versions", "machine", "onnxruntime"} <= set(result)
+    assert [(row["model"], row["m"]) for row in result["rows"]] == [("adr", 1), ("adr", 3)] and "adr" in run.stdout
+    assert all(row["ratio"] == row["torch"] / row["onnxruntime"] > 0 and row["difference"] < 1e-5 for row in result["rows"])

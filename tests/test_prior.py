@@ -2,12 +2,13 @@
 
 from dataclasses import dataclass
 
+import numpy as np
 import pytest
 import torch
 
 from transduce import ExampleSet, Transducer
 from transduce.kernels import prior_of
-from transduce.kernels.prior import SpectralLayer
+from transduce.kernels.spectral import SpectralLayer
 from transduce.spaces import Euclidean, FourierModes, SineModes
 from transduce.types import TransduceError
 
@@ -124,6 +125,19 @@ def test_layers_mix_the_lowest_frequencies_alone(dims, modes):
         for turned in (wave, wave.transpose(-1, -2)) if layer.dims == 2 else (wave,):
             size = layer._convolved(turned).abs().max()
             assert size > 1e-3 if frequency < modes else size < 1e-12
+
+
+@pytest.mark.parametrize("dims", [1, 2])
+def test_layers_multiply_fourier_transforms(dims):
+    """The matrices are those of the FFT."""
+    layer, h = SpectralLayer(dims, 2, 3, 0).double(), torch.randn(4, 2, *[10, 12][-dims:], dtype=torch.float64)
+    R = torch.view_as_complex(layer.spectral).unflatten(0, (-1, 3) if dims == 2 else (3,))
+    spectrum = torch.fft.rfftn(h, dim=list(range(2, 2 + dims)))
+    mixed = torch.zeros(4, 4, *spectrum.shape[2:], dtype=spectrum.dtype)
+    for k in np.ndindex(R.shape[:dims]):
+        frequency = k if dims == 1 else (layer.rows[k[0]], k[1])
+        mixed[(..., *frequency)] = spectrum[(..., *frequency)] @ R[k]
+    torch.testing.assert_close(layer._convolved(h), torch.fft.irfftn(mixed, s=h.shape[2:], dim=list(range(2, 2 + dims))))
 
 
 def test_shifted_functions_have_shifted_answers():

@@ -1,6 +1,7 @@
 """Regress operators from examples: pairs (v_i, O(v_i)) in, the operator out, in one forward pass."""
 
 from . import families as families
+from .conditioned import ConditionedOperator as ConditionedOperator
 from .evaluation import evaluate as evaluate
 from .kernels import KERNELS as KERNELS
 from .metatraining import Training as Training
@@ -11,7 +12,6 @@ from .spaces import FourierModes as FourierModes
 from .spaces import SineModes as SineModes
 from .storage import StoredFamily as StoredFamily
 from .storage import read_examples as read_examples
-from .transducer import ConditionedOperator as ConditionedOperator
 from .transducer import Transducer as Transducer
 from .types import ExampleSet as ExampleSet
 from .types import Operator as Operator

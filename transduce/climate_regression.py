@@ -11,6 +11,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float32
 
+from .conditioned import ConditionedOperator
 from .families.climate_fields import ClimateFields, located, resampled
 from .families.climate_files import open_inputs
 from .spaces import Region
@@ -20,6 +21,14 @@ from .types import ExampleSet, TransduceError
 FAR = 5.0  # standard deviations from what the model was trained on: no weather, but another unit, or another quantity
 
 
+def condition_climate(T: Transducer, examples: ClimateFields) -> ConditionedOperator:
+    """The operator of the examples, from fields to fields on the grid of the model."""
+    V, U = _regions(T)
+    v = _on_grid(V, examples.v, examples.lat, examples.lon, "the examples' v")
+    u = _on_grid(U, examples.u, examples.lat, examples.lon, "the examples' u")
+    return T.regress(ExampleSet(v, u))
+
+
 def regress_climate(T: Transducer, examples: ClimateFields, v: xr.DataArray) -> xr.DataArray:
     """The fields that the examples' operator gives for v, in the order of time, on the grid of the model.
 
@@ -27,19 +36,21 @@ def regress_climate(T: Transducer, examples: ClimateFields, v: xr.DataArray) -> 
 
     >>> regress_climate(T, open_climate("days.nc"), open_inputs("today.nc")).to_netcdf("pressure.nc")
     """
-    V, U = T.V, T.U
-    if not isinstance(V, Region) or not isinstance(U, Region):
-        raise TransduceError(
-            f"a model from {type(V).__name__} to {type(U).__name__} was given; expected one of a region, like climate-europe. "
-            "Give arrays to T.regress."
-        )
+    O, (V, U) = condition_climate(T, examples), _regions(T)
     name = str(v.name or examples.names[0])
     asked = open_inputs(v.to_dataset(name=name), v=name)
-    v_examples = _on_grid(V, examples.v, examples.lat, examples.lon, "the examples' v")
-    u_examples = _on_grid(U, examples.u, examples.lat, examples.lon, "the examples' u")
-    v_query = _on_grid(V, asked.values, asked.lat.values, asked.lon.values, "the queries")
-    u_hat = T.regress(ExampleSet(v_examples, u_examples))(v_query)
+    u_hat = O(_on_grid(V, asked.values, asked.lat.values, asked.lon.values, "the queries"))
     return located(u_hat, asked.time.values, U.lat, U.lon, examples.names[1], examples.units[1])
+
+
+def _regions(T: Transducer) -> tuple[Region, Region]:
+    """The spaces of a model of a region, or an error if it is none."""
+    if not isinstance(T.V, Region) or not isinstance(T.U, Region):
+        raise TransduceError(
+            f"a model from {type(T.V).__name__} to {type(T.U).__name__} was given; expected one of a region, like climate-europe. "
+            "Give arrays to T.regress."
+        )
+    return T.V, T.U
 
 
 def _on_grid(space: Region, f: Float32[np.ndarray, "n y x"], lat: np.ndarray, lon: np.ndarray, said: str) -> Float32[np.ndarray, "n _y _x"]:

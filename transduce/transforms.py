@@ -45,7 +45,10 @@ class Neighbours(nn.Module):
         self.feedforward = Feedforward(d, hidden)
 
     def forward(self, x: Float[Tensor, "b n r c d"]) -> Float[Tensor, "b n r c d"]:
-        parts = x.flatten(0, 1).split(max(1, CHUNK // (x.shape[2] * x.shape[3])))
+        whole = x.flatten(0, 1)
+        if torch.compiler.is_exporting():  # a graph for any number of fields cannot know how many parts they make
+            return self._looked(whole).reshape(x.shape)
+        parts = whole.split(max(1, CHUNK // (x.shape[2] * x.shape[3])))
         return torch.cat([self._looked(part) for part in parts]).reshape(x.shape)
 
     def _looked(self, x: Float[Tensor, "n r c d"]) -> Float[Tensor, "n r c d"]:

@@ -19,65 +19,17 @@ W is not left out of z: what is left of it is then a little too small.
 from __future__ import annotations
 
 import inspect
-import math
 from typing import Any, ClassVar, NamedTuple
 
 import torch
-from einops import rearrange
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from ..spaces import Modes, Space, space_from_config
 from ..types import TransduceError
 from .kappa import Kappa, Known
+from .spectral import SpectralLayer, pointwise
 from .systems import PACE, SMALLEST_RIDGE, inverse_factor
-
-
-class SpectralLayer(nn.Module):
-    """h <- h + C(a tanh(b)),      (a, b) = (1 + scale(z)) (S h + D h) + shift(z)
-
-    S mixes channels mode by mode, on the lowest frequencies of a periodic grid, D point by point.
-    """
-
-    def __init__(self, dims: int, channels: int, modes: int, summary: int):
-        super().__init__()
-        self.dims, self.modes = dims, modes
-        self.rows = [*range(modes), *(range(1 - modes, 0) if dims == 2 else [])]  # of the lowest frequencies, from zero up and below it
-        frequencies = modes ** (dims - 1) * len(self.rows)
-        self.spectral = nn.Parameter(torch.randn(frequencies, channels, 2 * channels, 2) / math.sqrt(2 * channels))
-        self.pointwise = nn.Linear(channels, 2 * channels)
-        self.out = nn.Linear(channels, channels)
-        self.modulate = nn.Linear(summary, 4 * channels) if summary else None
-        if self.modulate is not None:
-            nn.init.zeros_(self.modulate.weight)
-            nn.init.zeros_(self.modulate.bias)
-
-    def forward(self, h: Float[Tensor, "f c *grid"], z: Float[Tensor, "f s"] | None) -> Float[Tensor, "f c *grid"]:
-        grid = h.shape[2:]
-        a = self._convolved(h).flatten(2) + pointwise(self.pointwise, h.flatten(2))
-        if self.modulate is not None:
-            scale, shift = self.modulate(z)[..., None].chunk(2, 1)
-            a = (1 + scale) * a + shift
-        a, b = a.chunk(2, 1)
-        return h + pointwise(self.out, a * b.tanh()).unflatten(2, grid)
-
-    def _convolved(self, h: Float[Tensor, "f c *grid"]) -> Float[Tensor, "f d *grid"]:
-        """The inverse transform of R(k) times the transform of h, for the lowest frequencies k."""
-        spectrum = torch.fft.rfft(h, norm="forward")[..., : self.modes]
-        if self.dims == 2:
-            spectrum = torch.fft.fft(spectrum, dim=2, norm="forward")[:, :, self.rows]
-        mixed = rearrange(spectrum.flatten(2), "f c k -> k f c") @ torch.view_as_complex(self.spectral)
-        mixed = rearrange(mixed, "k f d -> f d k").unflatten(2, spectrum.shape[2:])
-        if self.dims == 2:
-            full = mixed.new_zeros(*mixed.shape[:2], h.shape[2], self.modes)
-            full[:, :, self.rows] = mixed
-            mixed = torch.fft.ifft(full, dim=2, norm="forward")
-        return torch.fft.irfft(mixed, n=h.shape[-1], norm="forward")
-
-
-def pointwise(linear: nn.Linear, h: Float[Tensor, "f c p"]) -> Float[Tensor, "f d p"]:
-    """A linear map of the channels at every point."""
-    return torch.baddbmm(linear.bias[:, None], linear.weight.expand(len(h), -1, -1), h)
 
 
 class Posterior(NamedTuple):

@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from ..transducer import ConditionedOperator
+from ..conditioned import ConditionedOperator
 from ..types import TransduceError, to_tensor
 from .many import all_but_one, many_regressions
 

@@ -16,7 +16,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from ..transducer import ConditionedOperator, sensors_of
+from ..conditioned import ConditionedOperator, sensors_of
 from ..types import TransduceError
 
 

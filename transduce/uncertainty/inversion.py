@@ -31,8 +31,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from ..conditioned import ConditionedOperator
 from ..random_fields import _covariance_root, _periodic_root
-from ..transducer import ConditionedOperator
 from ..types import Operator, TransduceError, like, to_tensor
 from .chains import band, check_sampling, effective_sizes
 from .many import all_but_one, many_regressions

@@ -16,7 +16,8 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from ..transducer import Transducer, sensors_of
+from ..conditioned import sensors_of
+from ..transducer import Transducer
 from ..types import ExampleSet, TransduceError, to_tensor
 
 TOGETHER = 1 << 22  # numbers that a block of masks may hold at once in one array

@@ -1,0 +1,292 @@
+"""Exported operators: ONNX Runtime answers as torch does, for every kernel and kind of space; also where there is no torch, in a process
+that cannot import it and in a browser."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from functools import partial, partialmethod
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+import torch
+import xarray as xr
+from conftest import fails, run, small_transducer
+from test_weights import family_of
+
+from transduce import KERNELS, BranchTrunk, Euclidean, ExampleSet, FourierModes, SineModes, TransduceError, Transducer, exporting, weights
+from transduce.kernels.attention import ExpDot
+from transduce.random_fields import generator_for
+from transduce.spaces import Patches
+from transduce.storage import write_arrays
+from transduce.types import to_tensor
+
+WEB = Path(__file__).parent / "web"
+PAGE = Path(__file__).parents[1] / "docs" / "export.md"
+CHROMIUM = "/usr/bin/chromium"
+RESULTS = Path(__file__).parents[1] / "results" / "benchmarks" / "export.json"
+LIVE = ["adr", "adr-softmax", "images", "images-softmax", "climate-europe"]  # those of fields take longer; benchmarks/export.py has them
+SEEN = {weights.load(name)[1]["model"]["kappa"] for name in LIVE}
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
+
+
+def session(path):
+    return onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+
+
+def apart(found, O, v, at=None):
+    """The largest difference from what O answers, in units of the examples' largest value."""
+    expected, u = O(v, at).detach().numpy(), to_tensor(O.examples.u, "u").detach().numpy()
+    assert found.shape == expected.shape and found.dtype == np.float32
+    return np.abs(found - expected).max() / np.abs(u).max()
+
+
+def agrees(O, path, v, at=None):
+    """ONNX Runtime answers as torch does to one function, and to several."""
+    graph = session(path)
+    nodes = [(node.name, node.type, node.shape[0]) for node in (*graph.get_inputs(), *graph.get_outputs())]
+    assert nodes == [("v", "tensor(float)", "m"), ("u", "tensor(float)", "m")]
+    for m in (1, len(v)):
+        assert apart(graph.run(["u"], {"v": v[:m].numpy()})[0], O, v[:m], at) < 1e-5
+
+
+@pytest.fixture(scope="module")
+def bundled(tmp_path_factory):
+    """A bundled model's operator, some functions, and the file it was exported to, by name."""
+    made = {}
+
+    def operator(name):
+        if name not in made:
+            task = family_of(name).sample_task(50, 7, generator_for("validation", 97))
+            O, path = Transducer.from_pretrained(name).regress(task.examples), tmp_path_factory.mktemp(name) / "operator.onnx"
+            made[name] = O, task.queries.v.float(), O.export(path)
+        return made[name]
+
+    return operator
+
+
+@pytest.mark.parametrize("name", LIVE)
+def test_bundled_models(bundled, name):
+    O, v, written = bundled(name)
+    assert written.difference < 1e-5 and written.size == written.path.stat().st_size
+    assert (written.v, written.u) == (tuple(O.examples.v.shape[1:]), tuple(O.examples.u.shape[1:]))
+    agrees(O, written.path, v)
+    about = session(written.path).get_modelmeta().custom_metadata_map
+    assert (about["model"], about["examples"]) == (name, "50")
+    assert json.loads(about["u_at"]) == {"grid": [*O.examples.u.shape[-O.T.U.dims :]]}
+    onnx.checker.check_model(written.path, full_check=True)
+    assert str(Path(__file__).parents[1]).encode() not in written.path.read_bytes()  # whoever runs it need not know where it was made
+
+
+def test_every_bundled_model_was_measured():
+    rows = json.loads(RESULTS.read_text())["rows"]
+    assert {row["model"] for row in rows} == set(weights.names())
+    assert all(row["difference"] < 1e-5 and row["MB"] < 2000 for row in rows)
+
+
+@pytest.mark.parametrize("kappa", [kappa for kappa in KERNELS if kappa not in SEEN])
+def test_other_kernels_on_scattered_sensors_in_double_precision(kappa, tmp_path):
+    """Sensors are settled in the file, and may be elsewhere than the answers."""
+    x = np.random.default_rng(0).uniform(size=40)
+    c = torch.randn(2, 13, 12, generator=torch.Generator().manual_seed(1), dtype=torch.float64) / torch.arange(1, 13)
+    v, u = SineModes(12).decode(c, torch.from_numpy(x)).numpy()
+    O = small_transducer(kappa=kappa, depth=1).float().regress(ExampleSet(v[:9], u[:9], x=x))
+    v_query = torch.from_numpy(v[9:]).float()
+    before = O(v_query)
+    written = O.export(tmp_path / "operator.onnx", at=20)
+    assert (written.v, written.u) == ((40,), (20,))
+    agrees(O, written.path, v_query, at=20)
+    about = session(written.path).get_modelmeta().custom_metadata_map
+    np.testing.assert_allclose(np.ravel(json.loads(about["v_at"])["positions"]), x)
+    with pytest.raises(TransduceError, match="v_at=40 is also how many sensors the examples have; expected positions"):
+        O.export(tmp_path / "other.onnx", v_at=40)
+    assert torch.equal(O(v_query), before)  # nothing of the tracing stays behind
+
+
+def test_a_prior_of_fields_and_examples_with_gradients(tmp_path):
+    prior = {"channels": 4, "layers": 1, "modes": 3, "grid": 12, "summary": 2}
+    torch.manual_seed(0)
+    T = Transducer(*(FourierModes((3, 3), channels=2) for _ in "VU"), kappa="representer", depth=1, heads=2, width=8, prior=prior)
+    f = torch.randn(2, 12, 2, 12, 12, requires_grad=True)
+    O = T.eval().regress(ExampleSet(f[0, :5], f[1, :5]))
+    O.export(tmp_path / "operator.onnx")
+    agrees(O, tmp_path / "operator.onnx", f[0, 5:].detach())
+
+
+def test_patches_that_see_their_neighbours(tmp_path):
+    torch.manual_seed(0)
+    T = Transducer(*(Patches(4, 8) for _ in "VU"), depth=1, heads=2, width=4, hidden=16, neighbours=1).eval()
+    f = torch.randn(2, 12, 11, 10)
+    fields = (xr.DataArray(part[:5].numpy(), dims=("day", "y", "x")) for part in f)
+    O = T.regress(ExampleSet(*fields))
+    O.export(tmp_path / "operator.onnx")
+    agrees(O, tmp_path / "operator.onnx", f[0, 5:])
+
+
+def test_functions_on_another_grid_than_the_examples(pairs, tmp_path):
+    v, u, _ = (f.float() for f in pairs)
+    torch.manual_seed(0)
+    O = Transducer(BranchTrunk(33), BranchTrunk(33), depth=1, heads=2, width=4, hidden=16).eval().regress(ExampleSet(v, u))
+    written = O.export(tmp_path / "operator.onnx", at=[0.1, 0.25], v_at=17)
+    assert (written.v, written.u) == ((17,), (2,))
+    agrees(O, written.path, v[:, ::2].contiguous(), at=[0.1, 0.25])
+
+
+def with_cholesky(transport, self, sources, query):
+    """What ONNX has no name for."""
+    return transport(self, sources, query) * torch.linalg.cholesky(query.mT @ query + torch.eye(query.shape[-1]))[..., -1:, -1:]
+
+
+def otherwise_in_graphs(transport, self, sources, query):
+    """A graph that is not what torch runs."""
+    return transport(self, sources, query) * (1.01 if torch.compiler.is_exporting() else 1)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "largest", "said"),
+    [
+        (with_cholesky, exporting.LARGEST, "could not be written as an ONNX graph for any number of functions: .*linalg_cholesky"),
+        (otherwise_in_graphs, exporting.LARGEST, "e-0. from torch's, relative to the largest value; expected at most 1e-05"),
+        (None, 1000, r"the graph holds [\d,]+ bytes; expected at most 1,000 in one file"),
+    ],
+)
+def test_what_fails_says_why_and_leaves_nothing(kernel, largest, said, pairs, tmp_path, monkeypatch, capfd):
+    if kernel is not None:
+        monkeypatch.setattr(ExpDot, "transport", partialmethod(partial(kernel, ExpDot.transport)))
+    monkeypatch.setattr(exporting, "LARGEST", largest)
+    O = small_transducer(depth=1).float().regress(ExampleSet(*pairs[:2]))
+    with pytest.raises(TransduceError, match=said):
+        O.export(tmp_path / "operator.onnx")
+    assert list(tmp_path.iterdir()) == [] and capfd.readouterr() == ("", "")
+
+
+def test_bad_input_costs_no_time(pairs, tmp_path, monkeypatch):
+    O = small_transducer(depth=1).regress(ExampleSet(*pairs[:2]))
+    with pytest.raises(TransduceError, match=r"a model in torch.float64 .* expected single precision. Regress with T.float\(\)"):
+        O.export(tmp_path / "operator.onnx")
+    with pytest.raises(TransduceError, match=r"ends in '.pt'; expected one of .onnx"):
+        O.export(tmp_path / "operator.pt")
+    vectors = Transducer(Euclidean(3), Euclidean(2), depth=1, heads=1, width=2, hidden=4)
+    with pytest.raises(TransduceError, match="which have no other points"):
+        vectors.regress(ExampleSet(np.ones((2, 3)), np.ones((2, 2)))).export(tmp_path / "operator.onnx", at=5)
+    monkeypatch.setattr(exporting, "find_spec", lambda name: None if name == "onnxscript" else name)
+    with pytest.raises(TransduceError, match=r"and onnxscript cannot be imported. Install it: pip install 'transduce\[export\]'"):
+        small_transducer(depth=1).float().regress(ExampleSet(*pairs[:2])).export(tmp_path / "operator.onnx")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_command(model, tmp_path):
+    v, u = np.random.default_rng(0).standard_normal((2, 5, 33))
+    write_arrays(tmp_path / "pairs.npz", {"v": v, "u": u})
+    out = tmp_path / "operator.onnx"
+    arguments = ("export", "--model", model, "--examples", tmp_path / "pairs.npz", "--out")
+    out.write_text("precious")
+    assert "exists already" in fails(*arguments, out)
+    assert out.read_text() == "precious"
+    assert "ends in '.npz'; expected one of .onnx" in fails(*arguments, tmp_path / "u.npz")
+    result = run(*arguments, out, "--at", 65, "--force")
+    assert result.exit_code == 0, result.output
+    pattern = r"n = 5 examples, v \(m, 33\) -> u \(m, 65\), 0\.\d MB, \d\.\de-\d+ from torch, written to "
+    assert re.search(pattern, result.stdout) and len(result.stdout.splitlines()) == 1 and result.stderr == ""
+    agrees(Transducer.from_pretrained(str(model)).regress(ExampleSet(v, u)), out, torch.from_numpy(v).float(), at=65)
+    assert "Example: transduce export " in run("export", "--help").stdout
+
+
+NO_TORCH = """
+import sys
+
+class Refuse:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("torch", "transduce"):
+            raise ImportError(f"{name} is not here")
+
+sys.meta_path.insert(0, Refuse())
+"""
+
+
+@pytest.mark.parametrize("name", ["adr", "adr-softmax"])
+def test_a_process_without_torch(bundled, name, tmp_path):
+    """By the code that the page shows."""
+    O, v, written = bundled(name)
+    (shown,) = re.findall(r"```python\n(import numpy.*?)```", PAGE.read_text(), re.S)
+    shutil.copy(written.path, tmp_path / "operator.onnx")
+    np.save(tmp_path / "v.npy", v.numpy())
+    check = "import torch\n"
+    refused = subprocess.run([sys.executable, "-c", NO_TORCH + check], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert refused.returncode == 1 and "ImportError: torch is not here" in refused.stderr
+    subprocess.run([sys.executable, "-c", f"{NO_TORCH}{shown}\nnp.save('u.npy', u)"], cwd=tmp_path, check=True)
+    assert apart(np.load(tmp_path / "u.npy"), O, v) < 1e-5
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    """A browser, or a test that is skipped, unless CI asks for it."""
+    missing = [name for name in ("npm", CHROMIUM) if shutil.which(name) is None]
+    if missing and "CI" not in os.environ:
+        pytest.skip(f"there is no {' and no '.join(missing)}")
+    installed, wanted = WEB / "node_modules" / "onnxruntime-web" / "package.json", json.loads((WEB / "package.json").read_text())
+    if not installed.exists() or json.loads(installed.read_text())["version"] != wanted["dependencies"]["onnxruntime-web"]:
+        subprocess.run(["npm", "ci"], cwd=WEB, check=True, capture_output=True, timeout=120)
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def served(tmp_path):
+    """A folder that is served on this machine alone, and its address."""
+    for file in ("index.html", "operator.mjs"):
+        shutil.copy(WEB / file, tmp_path)
+    (tmp_path / "node_modules").symlink_to(WEB / "node_modules")
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(tmp_path)))
+    Thread(target=server.serve_forever, daemon=True).start()
+    yield tmp_path, f"http://127.0.0.1:{server.server_port}/"
+    server.shutdown()
+    server.server_close()
+
+
+ANSWER = """async ([file, values, shape]) => {
+  const operator = await window.load(file);
+  const u = await operator(Float32Array.from(values), shape);
+  return [Array.from(u.data), Array.from(u.dims)];
+}"""
+
+
+def test_a_browser(chromium, served, bundled):
+    """ONNX Runtime Web in Chromium, by the code that the page shows."""
+    folder, address = served
+    page, complaints, asked = chromium.new_page(), [], set()
+    page.on("console", lambda message: complaints.append(message.text) if message.type in ("error", "warning") else None)
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("request", lambda request: asked.add(request.url))
+    page.goto(address)
+    page.wait_for_function("() => window.load !== undefined", timeout=20_000)
+    for name in ("adr", "adr-softmax"):
+        O, v, written = bundled(name)
+        shutil.copy(written.path, folder / f"{name}.onnx")
+        for m in (1, len(v)):
+            data, dims = page.evaluate(ANSWER, [f"{name}.onnx", v[:m].flatten().tolist(), list(v[:m].shape)])
+            assert apart(np.array(data, dtype=np.float32).reshape(dims), O, v[:m]) < 1e-5
+    page.close()
+    assert complaints == []
+    assert any(url.endswith(".wasm") for url in asked)
+    assert [url for url in asked if not url.startswith((address, "data:", f"blob:{address}"))] == []
+
+
+def test_the_page_shows_what_is_tested():
+    assert (WEB / "operator.mjs").read_text() in PAGE.read_text()

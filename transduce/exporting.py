@@ -1,0 +1,165 @@
+"""An operator as an ONNX graph, for use where there is no torch: any number m of functions in, their images out.
+
+    v (m, *grid)  ->  u (m, *grid)
+
+ONNX has no Cholesky factorisation, nor any other that kernels solve their systems with, so examples are conditioned on in Python. What a
+query needs of them is folded into the graph as constants. Before a file is put in place, ONNX Runtime runs it beside torch.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from importlib.util import find_spec
+from io import StringIO
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from .files import PathLike, brief, replacing
+from .types import TransduceError
+
+NEEDED = ("onnx", "onnxscript", "onnxruntime")
+TOLERANCE = 1e-5  # how far from torch an answer may be, relative to the largest value
+LARGEST = 2**31 - 2**20  # bytes of constants: protobuf, of which files are made, has no more than 2 GB
+OPSET = 20  # the first with Gelu; ONNX Runtime reads it from 1.17 on
+
+
+class Exported(NamedTuple):
+    """What was written: the shapes of one function and of its image, the size of the file, the largest difference from torch."""
+
+    path: Path
+    v: tuple[int, ...]
+    u: tuple[int, ...]
+    size: int
+    difference: float
+
+
+class Graph(nn.Module):
+    """The parts of an answer, one after the other. model: whose parameters they use."""
+
+    def __init__(self, model: nn.Module, *parts: Callable[[Tensor], Tensor]):
+        super().__init__()
+        self.model, self.parts = model, parts
+
+    def forward(self, v: Tensor) -> Tensor:
+        for part in self.parts:
+            v = part(v)
+        return v
+
+
+def matrix_of(linear: Callable[[Tensor], Tensor], f: Float[Tensor, ...]) -> Float[Tensor, "k ..."]:
+    """The images of all arrays of the shape of f that are 1 at one place and else 0."""
+    return linear(torch.eye(f.numel(), dtype=f.dtype, device=f.device).unflatten(1, f.shape))
+
+
+def multiply(matrix: Float[Tensor, "k ..."], f: Float[Tensor, "m ..."]) -> Float[Tensor, "m ..."]:
+    """The images of f under the linear map with this matrix."""
+    return (f.flatten(1) @ matrix.flatten(1)).unflatten(1, matrix.shape[1:])
+
+
+def between(v: Float[Tensor, "n ..."], m: int = 7) -> Float[Tensor, "m ..."]:
+    """Functions to try an operator on, each a mixture of two of these."""
+    generator = torch.Generator().manual_seed(0)
+    one, other = torch.randint(len(v), (2, m), generator=generator)
+    share = torch.rand(m, *[1] * (v.ndim - 1), generator=generator).to(v)
+    return share * v[one] + (1 - share) * v[other]
+
+
+def described(at: tuple[int, ...] | Tensor) -> dict[str, list[Any]]:
+    """Where functions are given or asked for, as the metadata of a graph say it: a uniform grid, or positions."""
+    return {"positions": at.tolist()} if isinstance(at, Tensor) else {"grid": [*at]}
+
+
+def write_onnx(
+    path: PathLike, module: nn.Module, v: Float[Tensor, "m ..."], u: Float[Tensor, "m ..."], unit: float, about: Mapping[str, Any]
+) -> Exported:
+    """Write `module` as one self-contained file, if in it ONNX Runtime finds the images u of functions v that torch found.
+
+    The graph's input is `v`, its output `u`, the number `m` of functions is free. unit: what differences are measured in, about the size
+    of images. about: goes into the graph's metadata, as JSON but for strings.
+    """
+    _check_installed()
+    import onnx_ir
+
+    with replacing(path) as temporary:
+        model = _graph(module, v)
+        folded = sum(value.const_value.nbytes for value in model.graph.initializers.values())
+        if folded > LARGEST:
+            raise TransduceError(f"the graph holds {folded:,} bytes; expected at most {LARGEST:,} in one file. Give fewer examples.")
+        model.metadata_props.update({name: value if isinstance(value, str) else json.dumps(value) for name, value in about.items()})
+        onnx_ir.save(model, temporary)
+        size, difference = temporary.stat().st_size, _difference(temporary, v, u) / unit
+        if not difference <= TOLERANCE:
+            raise TransduceError(
+                f"the exported operator is {difference:.1e} from torch's, relative to the largest value; expected at most {TOLERANCE:g}. "
+                "Nothing was written: single precision may be too coarse for this operator. Give more examples, or use a model that solves."
+            )
+    return Exported(Path(path), tuple(v.shape[1:]), tuple(u.shape[1:]), size, difference)
+
+
+def _check_installed() -> None:
+    """Raise if what exporting needs is not there."""
+    missing = [name for name in NEEDED if find_spec(name) is None]
+    if missing:
+        raise TransduceError(
+            f"exporting needs {', '.join(NEEDED)}, and {', '.join(missing)} cannot be imported. Install it: pip install 'transduce[export]'"
+        )
+
+
+def _graph(module: nn.Module, v: Tensor) -> Any:
+    """The ONNX model of a module, for any number of functions like v, without the paths and names that exporting leaves in it."""
+    from onnx_ir.passes.common import ClearMetadataAndDocStringPass
+
+    shapes = {"v": {0: torch.export.Dim("m")}}
+    try:
+        with torch.no_grad(), _quiet():
+            traced = torch.export.export(module, (v,), dynamic_shapes=shapes, strict=False)
+            program = torch.onnx.export(
+                traced, (v,), input_names=["v"], output_names=["u"], dynamic_shapes=shapes, opset_version=OPSET, verbose=False
+            )
+            assert program is not None
+            return ClearMetadataAndDocStringPass()(program.model).model
+    except Exception as error:  # of many kinds, none of which says that it is one of these
+        cause = error
+        while isinstance(cause.__cause__, Exception):
+            cause = cause.__cause__
+        raise TransduceError(
+            f"this operator could not be written as an ONNX graph for any number of functions: {brief(cause)}. Keep it in Python, or use a "
+            "model without the part that this names."
+        ) from error
+
+
+def _difference(path: Path, v: Tensor, u: Tensor) -> float:
+    """The largest difference between u and what ONNX Runtime answers, to one of v or to all at once."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3  # errors alone
+    try:
+        session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+        answers = [session.run(["u"], {"v": v[:m].numpy(force=True)})[0] for m in (1, len(v))]
+    except Exception as error:  # onnxruntime has its own, one for each of its codes
+        raise TransduceError(f"ONNX Runtime could not run the exported operator: {brief(error)}. Nothing was written.") from error
+    return float(np.max([np.abs(found - u[: len(found)].numpy(force=True)).max() for found in answers]))
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without the remarks of the exporter, which says in its errors what matters."""
+    logger = logging.getLogger("torch")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings(), redirect_stdout(StringIO()), redirect_stderr(StringIO()):
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logger.setLevel(level)
