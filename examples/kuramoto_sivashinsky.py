@@ -5,7 +5,7 @@
     python examples/kuramoto_sivashinsky.py                               data, training, weights and errors: some ten minutes
     python examples/kuramoto_sivashinsky.py runs/small --operators 8 --steps 4 --unseen 2      the same in small
 
-It goes on where it was stopped. Data, checkpoint and weights go to runs/kuramoto-sivashinsky, or the folder named; errors and figures to
+It goes on where it was stopped. Data, checkpoint and weights go to runs/ks, or the folder named; errors and figures to
 --results, by default there too.
 """
 
@@ -103,7 +103,7 @@ def training(steps):
 
 def main(out, operators, steps, unseen, results):
     torch.set_num_threads(1)
-    family, weights, begun = KuramotoSivashinsky(), out / "kuramoto-sivashinsky.safetensors", time.perf_counter()
+    family, weights, begun = KuramotoSivashinsky(), out / "ks.safetensors", time.perf_counter()
     out.mkdir(parents=True, exist_ok=True)
     if not (out / "tasks.zarr").exists():
         generate(family, out / "tasks.zarr", operators, examples=96, workers=1)
@@ -112,7 +112,7 @@ def main(out, operators, steps, unseen, results):
     T.save_pretrained(weights, family=repr(family), validation_error=error, **provenance())
     print(f"validation error {error:.1e}, {time.perf_counter() - begun:.0f} s, weights in {weights}")
 
-    regressors = {"kuramoto-sivashinsky": transduce.Transducer.from_pretrained(str(weights))}
+    regressors = {"ks": transduce.Transducer.from_pretrained(str(weights))}
     regressors |= {name: rival(name) for name in ("kernel-ridge", "identity", "local-kernel-ridge")}
     rows = []
     for name, regressor in regressors.items():
@@ -126,7 +126,7 @@ def main(out, operators, steps, unseen, results):
     print(results_table({"rows": rows}))
 
     task = family.sample_task(20, 4, generator_for("test", 2025))
-    answers = {name: regressors[name].regress(task.examples)(task.queries.v) for name in ("kuramoto-sivashinsky", "kernel-ridge")}
+    answers = {name: regressors[name].regress(task.examples)(task.queries.v) for name in ("ks", "kernel-ridge")}
     whole = transduce.Task(*(transduce.ExampleSet(closed(pairs.v), closed(pairs.u)) for pairs in (task.examples, task.queries)))
     prediction_over_truth(whole, {name: closed(u) for name, u in answers.items()}, results / "kuramoto_sivashinsky_predictions")
 
@@ -138,7 +138,7 @@ def closed(f):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("out", type=Path, nargs="?", default=Path("runs/kuramoto-sivashinsky"), help="the folder")
+    parser.add_argument("out", type=Path, nargs="?", default=Path("runs/ks"), help="the folder")
     parser.add_argument("--operators", type=int, default=1000, help="to train on")
     parser.add_argument("--steps", type=int, default=2000, help="of training")
     parser.add_argument("--unseen", type=int, default=50, help="operators to measure on")
