@@ -50,6 +50,11 @@ def on_page_markdown(markdown, page, config, files):
     return markdown if page.file.src_uri.startswith("source/") else LINK.sub(lead, markdown)
 
 
+def on_page_content(html, **_):
+    """Mark the numbers of tables, which are not to be broken in two."""
+    return re.sub(r"<td>(?=[-+\d.e/%± ]+</td>)", '<td class="number">', html)
+
+
 class Prose(griffe.Extension):
     """Docstrings as Markdown that says what they say."""
 

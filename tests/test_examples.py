@@ -35,13 +35,19 @@ def test_the_page_shows_the_example(ks):
 def test_the_solver_agrees_with_differences_in_x(ks):
     """Differences of second order on two grids, extrapolated, and another way of stepping."""
     L, nu, t = 20.0, 0.9, 1.0
-    wave = lambda n: np.sin(2 * np.pi * np.arange(n) / n) + 0.5 * np.cos(6 * np.pi * np.arange(n) / n)
+
+    def wave(n):
+        return np.sin(2 * np.pi * np.arange(n) / n) + 0.5 * np.cos(6 * np.pi * np.arange(n) / n)
 
     def by_differences(n):
         h = L / n
-        up, down = (lambda s, j=j: np.roll(s, j) for j in (-1, 1))
-        second = lambda s: (up(s) - 2 * s + down(s)) / h**2
-        slope = lambda _, s: -(up(s**2) - down(s**2)) / (4 * h) - second(s) - nu * second(second(s))
+
+        def second(s):
+            return (np.roll(s, -1) - 2 * s + np.roll(s, 1)) / h**2
+
+        def slope(_, s):
+            return (np.roll(s**2, 1) - np.roll(s**2, -1)) / (4 * h) - second(s) - nu * second(second(s))
+
         return solve_ivp(slope, (0, t), wave(n), method="LSODA", rtol=1e-9, atol=1e-10).y[:, -1][:: n // 64]
 
     coarse, fine = by_differences(128), by_differences(256)

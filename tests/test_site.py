@@ -10,7 +10,9 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 ROOT = Path(__file__).parent.parent
-LOADED = re.compile(r"<(?:script|img|iframe|source)\b[^>]*?\ssrc=[\"']?([^\"'\s>]+)|<link\b(?![^>]*rel=[\"']?canonical)[^>]*?\shref=[\"']?([^\"'\s>]+)")
+LOADED = re.compile(
+    r"<(?:script|img|iframe|source)\b[^>]*?\ssrc=[\"']?([^\"'\s>]+)|<link\b(?![^>]*rel=[\"']?canonical)[^>]*?\shref=[\"']?([^\"'\s>]+)"
+)
 LINKED = re.compile(r"<a\b[^>]*?\shref=[\"']?([^\"'\s>]+)")
 
 
