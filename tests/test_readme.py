@@ -89,8 +89,8 @@ def check_command(line):
             assert (ROOT / word).exists(), line
     if "transduce" in words[:-1]:
         name, *rest = words[words.index("transduce") + 1 :]
-        known = {"--help", *(option for parameter in COMMANDS[name].params for option in parameter.opts)}
-        assert {word for word in rest if word.startswith("--")} <= known, line
+        known = {option for parameter in COMMANDS[name].params for option in parameter.opts} if name in COMMANDS else set()
+        assert name in {"--help", *COMMANDS} and {word for word in rest if word.startswith("--")} <= {"--help", *known}, line
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
