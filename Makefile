@@ -17,7 +17,7 @@ lint: .venv/installed-dev
 	$(BIN)/lint-imports
 
 docs: .venv/installed-dev
-	$(BIN)/mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo 'built: open site/index.html'
 
 .venv/bin/python:
