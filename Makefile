@@ -1,8 +1,8 @@
-# make demo: from a fresh clone to a regressed operator.   make test: everything that CI checks.
+# make demo: from a fresh clone to a regressed operator.   make test: everything that CI checks.   make docs: the site, in site/.
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint clean
+.PHONY: demo test lint docs clean
 
 demo: .venv/installed
 	$(BIN)/python examples/demo.py
@@ -15,6 +15,10 @@ lint: .venv/installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+docs: .venv/installed-dev
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo 'built: open site/index.html'
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
