@@ -215,7 +215,7 @@ sys.meta_path.insert(0, Refuse())
 def test_a_process_without_torch(bundled, name, tmp_path):
     """By the code that the page shows."""
     O, v, written = bundled(name)
-    (shown,) = re.findall(r"```python\n(import numpy.*?)```", PAGE.read_text(), re.S)
+    (shown,) = re.findall(r"```python\n(import numpy as np\nimport onnxruntime.*?)```", PAGE.read_text(), re.S)
     shutil.copy(written.path, tmp_path / "operator.onnx")
     np.save(tmp_path / "v.npy", v.numpy())
     check = "import torch\n"

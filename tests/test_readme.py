@@ -1,7 +1,8 @@
 """README and docs: every code block runs, every command is one that exists, numbers come from results, links lead somewhere.
 
 The blocks of a page run in order, in one namespace, in an empty folder. A `text` block right after a `python` block is what that prints.
-After `<!-- slow: why -->`, and in README without a language, commands are not run, but each of their options must exist.
+After `<!-- slow: why -->` or `<!-- elsewhere: where it runs -->`, and in README without a language, commands are not run, but each of their
+options must exist.
 
 `python tests/test_readme.py` writes the tables of README and docs, and the figure of docs/getting_started.md, anew.
 """
@@ -30,7 +31,7 @@ from transduce.report import results_table
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 TABLE = re.compile(r"(<!-- table: (\S+) -->\n)(.*?)(<!-- end -->)", re.S)
-BLOCK = re.compile(r"^(?:<!-- slow: (?P<slow>[^\n]+) -->\n)?```(?P<language>\w*)\n(?P<code>.*?)^```$", re.S | re.M)
+BLOCK = re.compile(r"^(?:<!-- (?:slow|elsewhere): (?P<slow>[^\n]+) -->\n)?```(?P<language>\w*)\n(?P<code>.*?)^```$", re.S | re.M)
 COMMANDS = typer.main.get_command(app).commands
 
 
@@ -110,7 +111,7 @@ def test_commands_exist(page):
 
 @pytest.mark.parametrize("page", PAGES[1:], ids=lambda page: page.stem)
 def test_blocks_say_what_they_are(page):
-    assert {block["language"] for block in BLOCK.finditer(page.read_text())} <= {"python", "bash", "text"}
+    assert {block["language"] for block in BLOCK.finditer(page.read_text())} <= {"python", "bash", "text", "js"}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
