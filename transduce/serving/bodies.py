@@ -1,6 +1,7 @@
-"""Arrays from the bytes of a request, whoever sent it, and back: npz and CSV. No pickle is read, no more memory taken than is allowed.
+"""Arrays from the bytes of a request, whoever sent it, and back: npz, JSON, CSV. No pickle is read, no more memory taken than is allowed.
 
-The header of an array in an npz file says how large it is, and so does the zip archive around it; neither is believed unchecked.
+The header of an array in an npz file says how large it is, and so does the zip archive around it; neither is believed unchecked. In JSON
+arrays are lists of lists of numbers; a list takes far more memory than the two bytes of "[]", so there may only be so many.
 """
 
 from __future__ import annotations
@@ -9,9 +10,11 @@ import io
 import math
 import zipfile
 from collections.abc import Mapping
+from itertools import chain
 from typing import Any
 
 import numpy as np
+from pydantic_core import from_json
 
 from ..files import brief
 from ..types import TransduceError
@@ -19,10 +22,16 @@ from ..types import TransduceError
 ENTRIES = 16  # the most arrays of an npz body
 ENTRY = b"PK\1\2"  # how the archive's list of contents begins each
 SEPARATORS = ";\t,"
+LISTS, OBJECTS, QUOTES = 2**17, 8, 64  # the most of "[", of "{" and of quotation marks in a JSON body
+AXES = 4  # the most of an array: functions, channels, and a grid of two
 
 
 class TooLargeError(TransduceError):
     """A body that holds more than is allowed."""
+
+
+class MalformedError(TransduceError):
+    """A body that is not what it is said to be."""
 
 
 def read_npz(body: bytes, most: int) -> dict[str, np.ndarray]:
@@ -40,7 +49,7 @@ def read_npz(body: bytes, most: int) -> dict[str, np.ndarray]:
     except TransduceError:
         raise
     except Exception as error:  # zipfile, zlib and numpy each have their own for a damaged file
-        raise TransduceError(
+        raise MalformedError(
             f"the body of {len(body)} bytes cannot be read as npz ({brief(error)}); expected what numpy.savez writes. Write it again."
         ) from None
 
@@ -78,6 +87,44 @@ def _read_entry(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> np.ndarray:
         )
     array = np.frombuffer(content, dtype, offset=stream.tell()).reshape(shape, order="F" if fortran else "C")
     return _finite(array.astype(dtype.newbyteorder("=")), name)
+
+
+def read_json(body: bytes) -> dict[str, Any]:
+    """The object that a JSON body is, its lists as arrays of finite numbers in double precision.
+
+    >>> read_json(b'{"v": [[0, 1, 0]], "band": 0.9}')
+    {'v': array([[0., 1., 0.]]), 'band': 0.9}
+    """
+    if body.count(b"[") > LISTS:
+        raise TooLargeError(f"the JSON body has {body.count(b'[')} lists; expected at most {LISTS}. Send npz instead.")
+    if body.count(b"{") > OBJECTS or body.count(b'"') > QUOTES:
+        raise TransduceError('the JSON body holds many objects or texts; expected one object, such as {"v": [[0, 0.5, 0]]}.')
+    try:
+        content = from_json(body, allow_inf_nan=False)
+    except ValueError as error:
+        raise MalformedError(f'the body is not JSON ({brief(error)}); expected an object such as {{"v": [[0, 0.5, 0]]}}.') from None
+    if not isinstance(content, dict):
+        raise TransduceError(f'the body is a JSON {type(content).__name__}; expected an object such as {{"v": [[0, 0.5, 0]]}}.')
+    return {name: _array(value, name) if isinstance(value, list) else value for name, value in content.items()}
+
+
+def _array(values: list[Any], name: str) -> np.ndarray:
+    """Nested lists as an array, one level at a time."""
+    shape = [len(values)]
+    while set(map(type, values)) == {list} and len(shape) < AXES:
+        lengths = set(map(len, values))
+        if len(lengths) > 1:
+            raise TransduceError(
+                f"{name} has rows of {min(lengths)} and of {max(lengths)} values; expected every function on the same points."
+            )
+        shape.append(*lengths)
+        values = list(chain.from_iterable(values))
+    if not set(map(type, values)) <= {int, float}:
+        raise TransduceError(f"{name} holds something else than numbers, or lists of them to {AXES} levels. Send numbers.")
+    try:
+        return _finite(np.array(values, np.float64).reshape(shape), name)
+    except OverflowError:
+        raise TransduceError(f"{name} holds a whole number that is too large for a floating-point one. Send smaller numbers.") from None
 
 
 def read_csv(body: bytes, most: int) -> np.ndarray:

@@ -22,6 +22,7 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
+SLICE = 2**16  # bytes of an answer that are sent at once
 ADDRESSES = 4096  # clients whose rate is remembered; the one that was silent for longest is forgotten first
 
 
@@ -31,7 +32,7 @@ class Limits:
     this machine is served, so that no other host can be meant. token: what requests must carry, but those to `open_paths`."""
 
     body_bytes: int = 32 * 2**20
-    bodies_bytes: int = 128 * 2**20  # of all bodies that are being received or worked on
+    bodies_bytes: int = 128 * 2**20  # of all bodies under way, and of all answers that are not yet read
     body_seconds: float = 30.0
     rate: float = 100.0
     loopback: bool = True
@@ -79,7 +80,7 @@ class Guard:
             self._check_token(headers, scope["path"])
             taken = self._reserve(headers)
             body = await self._body(receive)
-            await self.app(scope, _replaying(body, receive), send)
+            await self.app(scope, _replaying(body, receive), self._counting(send))
         except RefusedError as refused:
             await _answer(send, refused)
         except GoneError:
@@ -145,6 +146,30 @@ class Guard:
         except TimeoutError:
             detail = f"the body was not whole after {self.limits.body_seconds:g} s; {len(body)} bytes came. Send less at a time."
             raise RefusedError(408, detail, {"connection": "close"}) from None
+
+    def _counting(self, send: Send) -> Send:
+        """Answers go out no faster than they are read, and only so many may wait for that."""
+        begun: list[MutableMapping[str, Any]] = []
+
+        async def counted(message: MutableMapping[str, Any]) -> None:
+            if message["type"] == "http.response.start":
+                begun.append(message)
+                return
+            body = memoryview(message.get("body", b""))
+            if self.held + len(body) > self.limits.bodies_bytes:  # of an answer that comes in one piece, as all do that are large
+                await _answer(send, RefusedError(503, "too many large answers are under way. Wait 1 s.", {"retry-after": "1"}))
+                return
+            self.held += len(body)
+            try:
+                if begun:
+                    await send(begun.pop())
+                for place in range(0, max(1, len(body)), SLICE):
+                    more = message.get("more_body", False) or place + SLICE < len(body)
+                    await send({"type": "http.response.body", "body": bytes(body[place : place + SLICE]), "more_body": more})
+            finally:
+                self.held -= len(body)
+
+        return counted
 
 
 def _replaying(body: bytes, receive: Receive) -> Receive:
