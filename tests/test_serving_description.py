@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import arrays
 from transduce.serving.app import make_app
 from transduce.serving.bodies import write_npz
 from transduce.serving.limits import Limits
-from transduce.serving.operators import Operators
+from transduce.serving.operators import Operators, Regressed
 from transduce.spaces import SineModes
 from transduce.transducer import Transducer
 from transduce.types import ExampleSet
@@ -33,7 +33,7 @@ def described():
     T = Transducer(SineModes(4), SineModes(4), depth=1, heads=1, width=4, hidden=8, kappa="representer").eval()
     v = np.random.default_rng(0).normal(size=(5, 9)).astype(np.float32)
     operators = Operators()
-    stored = operators.add("tiny", T.regress(ExampleSet(v, v)), 1.0)
+    stored = operators.add(Regressed("tiny", T.regress(ExampleSet(v, v)), 1.0, []))
     app = make_app({"tiny": T}, Limits(token=TOKEN, loopback=False, rate=1e6), operators)
     config = schemathesis.Config.from_dict(CONFIG)
     return schemathesis.openapi.from_asgi("/openapi.json", app, config=config, headers=AUTHORISED), stored.id

@@ -456,7 +456,7 @@ def serve(
     expire: Annotated[float, typer.Option(min=1, help="Seconds after which an operator that nobody asks for is forgotten.")] = 3600.0,
 ) -> None:
     """Serve regressions over HTTP: POST examples, get an operator's id; POST queries, get predictions."""
-    from .serving import serve
+    from .serving.command import serve
 
     serve(model.split(","), host, port, token, max_mb * 2**20, rate, expire, partial(print, flush=True))
 

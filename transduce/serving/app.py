@@ -67,7 +67,7 @@ def make_app(
     ) -> schemas.Operator:
         """Regress the operator that examples come from."""
         read = await _reader(request, limits.body_bytes)
-        stored = operators.add(*await workers.run(lambda: condition(models, read(), model or default, sizes)))
+        stored = operators.add(await workers.run(lambda: condition(models, read(), model or default, sizes)))
         response.headers["location"] = f"/operators/{stored.id}"
         return _described(stored, operators.seconds)
 
@@ -83,8 +83,10 @@ def make_app(
         kind = NPZ if NPZ in request.headers.get("accept", "") else JSON
 
         def work() -> bytes:
-            answer = predict(stored.operator, read(), sizes)
-            return write_npz(answer) if kind == NPZ else to_json(answer, fallback=np.ndarray.tolist)
+            answer = predict(stored.regressed.operator, read(), sizes)
+            if kind == JSON:
+                return to_json(answer, fallback=np.ndarray.tolist)
+            return write_npz({name: value for name, value in answer.items() if name != "warnings"})
 
         return Response(await workers.run(work), media_type=kind)
 
@@ -150,16 +152,17 @@ async def _reader(request: Request, most: int) -> Callable[[], Mapping[str, Any]
 
 
 def _described(stored: Stored, seconds: float) -> schemas.Operator:
-    examples = stored.operator.examples
+    regressed, examples = stored.regressed, stored.regressed.operator.examples
     return schemas.Operator(
         id=stored.id,
-        model=stored.model,
+        model=regressed.model,
         n=len(examples),
         v=list(examples.v.shape),
         u=list(examples.u.shape),
         bytes=stored.bytes,
         expires_in=seconds,
-        milliseconds=stored.milliseconds,
+        milliseconds=regressed.milliseconds,
+        warnings=regressed.warnings,
     )
 
 

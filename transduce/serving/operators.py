@@ -21,14 +21,22 @@ from ..transducer import ConditionedOperator
 from .bodies import TooLargeError
 
 
-@dataclass(eq=False)
-class Stored:
-    """An operator, the name of the model that regressed it in so many milliseconds, the memory it takes and when it was last used."""
+@dataclass(frozen=True, eq=False)
+class Regressed:
+    """An operator, the name of the model that regressed it, in how many milliseconds, and what it warned of."""
 
-    id: str
     model: str
     operator: ConditionedOperator
     milliseconds: float
+    warnings: list[str]
+
+
+@dataclass(eq=False)
+class Stored:
+    """A regressed operator, the memory it takes and when it was last asked for."""
+
+    id: str
+    regressed: Regressed
     bytes: int
     used: float
 
@@ -48,13 +56,13 @@ class Operators:
         """What all operators take."""
         return sum(stored.bytes for stored in self._by_id.values())
 
-    def add(self, model: str, operator: ConditionedOperator, milliseconds: float) -> Stored:
+    def add(self, regressed: Regressed) -> Stored:
         """Keep an operator under a new id, in the place of others if there is no room."""
-        size = held_bytes(operator)
+        size = held_bytes(regressed.operator)
         if size > self.most_bytes:
             raise TooLargeError(f"the operator takes {size} bytes; all that are kept may take {self.most_bytes}. Send fewer examples.")
         self.sweep()
-        stored = Stored(secrets.token_urlsafe(16), model, operator, milliseconds, size, self.clock())
+        stored = Stored(secrets.token_urlsafe(16), regressed, size, self.clock())
         self._by_id[stored.id] = stored
         while len(self) > self.most or self.bytes > self.most_bytes:
             self._by_id.popitem(last=False)

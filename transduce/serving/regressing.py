@@ -7,8 +7,11 @@ numbers of its answer, whose grid the client chooses.
 from __future__ import annotations
 
 import math
+import threading
 import time
-from collections.abc import Mapping
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +20,9 @@ import numpy as np
 from ..transducer import ConditionedOperator, Transducer
 from ..types import ExampleSet, TransduceError
 from .bodies import TooLargeError
+from .operators import Regressed
+
+_told = threading.local()  # .warnings: those of the work that a thread does
 
 
 @dataclass(frozen=True)
@@ -34,11 +40,8 @@ class Sizes:
             raise TooLargeError(f"{what}: {size}; this server takes at most {most}. {remedy}")
 
 
-def condition(
-    models: Mapping[str, Transducer], fields: Mapping[str, Any], model: str, sizes: Sizes
-) -> tuple[str, ConditionedOperator, float]:
-    """The operator that the examples in `fields` come from, by the model that these name, else `model`; its name before it, and
-    the milliseconds it took after it."""
+def condition(models: Mapping[str, Transducer], fields: Mapping[str, Any], model: str, sizes: Sizes) -> Regressed:
+    """The operator that the examples in `fields` come from, by the model that these name, else `model`."""
     _check_names(fields, ("v", "u"), ("x", "model"))
     name = fields.get("model", model)
     if not isinstance(name, str) or name not in models:
@@ -48,11 +51,13 @@ def condition(
     sizes.check("coefficients of all examples", len(v) * models[name].V.size, sizes.coefficients, "Send fewer examples.")
     examples = ExampleSet(v, u, _positions(fields, "x", sizes))
     start = time.perf_counter()
-    return name, models[name].regress(examples), 1000 * (time.perf_counter() - start)
+    with _collecting() as said:
+        O = models[name].regress(examples)
+    return Regressed(name, O, 1000 * (time.perf_counter() - start), said)
 
 
 def predict(O: ConditionedOperator, fields: Mapping[str, Any], sizes: Sizes) -> dict[str, Any]:
-    """The images u of the queries in `fields`, with low and high if they ask for a band, and milliseconds."""
+    """The images u of the queries in `fields`, with low and high if they ask for a band, milliseconds and warnings."""
     _check_names(fields, ("v",), ("x", "at", "band"))
     v, x, at = _functions(fields, "v", sizes), _positions(fields, "x", sizes), _where(fields, O.T.U.dims, sizes)
     band = None if "band" not in fields else _number(fields["band"], "band", "a share of the values between 0 and 1, like 0.9")
@@ -61,13 +66,29 @@ def predict(O: ConditionedOperator, fields: Mapping[str, Any], sizes: Sizes) -> 
     values = math.prod(O.examples.u.shape[1:]) if at is None else O.T.U.channels * asked
     sizes.check("numbers of the answer", len(names) * len(v) * values, sizes.answer, "Send fewer queries, or ask for fewer points.")
     start = time.perf_counter()
-    arrays = (O(v, at=at, x=x),) if band is None else O.predict(v, band=band, at=at, x=x)
+    with _collecting() as said:
+        arrays = (O(v, at=at, x=x),) if band is None else O.predict(v, band=band, at=at, x=x)
     milliseconds = 1000 * (time.perf_counter() - start)
     if not all(np.isfinite(array).all() for array in arrays):
         raise TransduceError(
             "the answer is not finite: values of the examples or queries are far from those this model knows. Rescale them."
         )
-    return dict(zip(names, arrays, strict=True)) | {"milliseconds": milliseconds}
+    return dict(zip(names, arrays, strict=True)) | {"milliseconds": milliseconds, "warnings": said}
+
+
+@contextmanager
+def telling_warnings() -> Iterator[None]:
+    """For as long as this lasts, warnings go into answers, every time, and nowhere else; `warnings.catch_warnings` is not for threads."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        warnings.showwarning = lambda message, *_, **__: getattr(_told, "warnings", []).append(str(message))
+        yield
+
+
+@contextmanager
+def _collecting() -> Iterator[list[str]]:
+    _told.warnings = []
+    yield _told.warnings
 
 
 def _check_names(fields: Mapping[str, Any], required: tuple[str, ...], optional: tuple[str, ...]) -> None:

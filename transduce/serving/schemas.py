@@ -57,6 +57,7 @@ class Operator(BaseModel):
     bytes: int
     expires_in: float
     milliseconds: float = Field(description="that the regression took")
+    warnings: list[str]
 
 
 class Prediction(BaseModel):
@@ -66,6 +67,7 @@ class Prediction(BaseModel):
     low: Functions | None = None
     high: Functions | None = None
     milliseconds: float = Field(description="that the prediction took")
+    warnings: list[str]
 
 
 class Model(BaseModel):
@@ -95,7 +97,7 @@ def _body(required: list[str], fields: dict[str, Any], example: dict[str, Any]) 
 ROW = [0.0, 0.2, 0.4, 0.6, 0.8, 0.7, 0.5, 0.3, 0.0]
 QUERIES = _body(["v"], {"v": FUNCTIONS, "x": POSITIONS, "at": AT, "band": BAND}, {"v": [ROW], "at": 5, "band": 0.9})
 PREDICTED: dict[int | str, dict[str, Any]] = {
-    200: {"content": {NPZ: {"schema": {"type": "string", "format": "binary", "description": "the same as arrays"}}}}
+    200: {"content": {NPZ: {"schema": {"type": "string", "format": "binary", "description": "the same as arrays, without warnings"}}}}
 }
 
 

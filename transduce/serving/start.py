@@ -14,16 +14,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
 from ..files import brief
 from ..types import TransduceError
-
-try:
-    import uvicorn
-    from uvicorn.protocols.http.h11_impl import H11Protocol
-except ImportError:
-    raise TransduceError(
-        "the server runs on fastapi and uvicorn, which are not installed. Install them: pip install 'transduce[serve]'"
-    ) from None
 
 CONNECTIONS = 128  # at once; one more is answered with 503
 HEADER_BYTES = 16384
@@ -81,9 +76,15 @@ class Server(uvicorn.Server):
 def start(app: Any, host: str, port: int, ready: Callable[[str], None] | None = None) -> None:
     """Serve until Ctrl-C or SIGTERM, which let requests under way end. port: 0 for any that is free. ready: called with the address once it
     listens."""
-    listening = _bound(host, port)
-    shown = f"[{host}]" if ":" in host else host
-    url = f"http://{shown}:{listening.getsockname()[1]}"
+    listening = bound(host, port)
+    name = f"[{host}]" if ":" in host else host
+    url = f"http://{name}:{listening.getsockname()[1]}"
+    with listening, _ending_quietly():
+        make_server(app, lambda: ready(url) if ready else None).run([listening])
+
+
+def make_server(app: Any, ready: Callable[[], None]) -> Server:
+    """The server of an app, with its limits."""
     config = uvicorn.Config(
         app,
         http=Protocol,
@@ -98,11 +99,11 @@ def start(app: Any, host: str, port: int, ready: Callable[[str], None] | None = 
         timeout_graceful_shutdown=LAST_ANSWERS,
         h11_max_incomplete_event_size=HEADER_BYTES,
     )
-    with listening, _ending_quietly():
-        Server(config, lambda: ready(url) if ready else None).run([listening])
+    return Server(config, ready)
 
 
-def _bound(host: str, port: int) -> socket.socket:
+def bound(host: str, port: int) -> socket.socket:
+    """A socket that listens, or an error that says what to do."""
     listening = None
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
@@ -113,9 +114,7 @@ def _bound(host: str, port: int) -> socket.socket:
     except (OSError, OverflowError) as error:
         if listening is not None:
             listening.close()
-        raise TransduceError(
-            f"{host}:{port} cannot be listened on ({brief(error)}). Give another --port, or 0 for any, or another --host."
-        ) from None
+        raise TransduceError(f"{host}:{port} cannot be listened on ({brief(error)}). Give another --port, or 0 for any.") from None
     return listening
 
 
