@@ -10,6 +10,7 @@ Writes results/benchmarks/serving.json.
 from __future__ import annotations
 
 import http.client
+import os
 import subprocess
 import sys
 import time
@@ -35,7 +36,7 @@ ENCODED: dict[str, Callable[[dict[str, Any]], bytes]] = {
     "application/json": lambda arrays: to_json(arrays, fallback=np.ndarray.tolist),
     "application/x-npz": write_npz,
 }
-WARM = 100  # requests before each row
+WARM = 100  # requests before each row, or as many as it has
 SEED = 0
 
 
@@ -82,7 +83,7 @@ def measured(url: str, server: psutil.Process, path: str, kind: str, body: bytes
     crowd = [Client(url) for _ in range(clients)]
     each = max(1, requests // clients // 10)
     with ThreadPoolExecutor(clients) as pool:
-        list(pool.map(lambda client: ask(client, max(1, WARM // clients)), crowd))
+        list(pool.map(lambda client: ask(client, max(1, min(WARM, requests) // clients)), crowd))
         memory, times = [rss()], []
         start = time.perf_counter()
         for _ in range(10):
@@ -103,7 +104,7 @@ def main(
     """Measure everything, print the table, write the rows."""
     task = AdvectionDiffusionReaction().sample_task(50, 100, generator_for("test", SEED))
     v, u, v_query = (np.asarray(f, dtype=np.float32) for f in (task.examples.v, task.examples.u, task.queries.v))
-    rows = []
+    rows, load = [], os.getloadavg()  # what else the machine did
     with serving() as (url, server):
         made, _ = Client(url).post("/operators", "application/json", ENCODED["application/json"]({"v": v, "u": u}))
         predict = f"/operators/{from_json(made)['id']}/predict"
@@ -118,7 +119,7 @@ def main(
                     row = measured(url, server, path, kind, encode(arrays), clients, requests)
                     rows.append({"what": what, "body": kind.rpartition("/")[2].removeprefix("x-"), "clients": clients} | row)
     print(markdown_table([{key: value for key, value in row.items() if not isinstance(value, list)} for row in rows]))
-    about = {"command": " ".join(["python -m benchmarks.serving", *sys.argv[1:]]), "seed": SEED}
+    about = {"command": " ".join(["python -m benchmarks.serving", *sys.argv[1:]]), "seed": SEED, "load before": load}
     write_rows(out / "serving.json", rows, **about, **provenance())
 
 

@@ -17,8 +17,14 @@ from transduce.types import ExampleSet
 
 TOKEN = "0123456789abcdef"
 AUTHORISED = {"Authorization": f"Bearer {TOKEN}"}
-# A description cannot say that u has as many functions as v (422), how large an answer is (413), or what bytes are an archive (400).
-CONFIG = {"checks": {"positive_data_acceptance": {"expected-statuses": ["2XX", "400", "404", "413", "422"]}}}
+# A description cannot say that u has as many functions as v (422), how large an answer is (413), or what bytes are an archive (400). What it
+# forbids may also be refused for its size.
+CONFIG = {
+    "checks": {
+        "positive_data_acceptance": {"expected-statuses": ["2XX", "400", "404", "413", "422"]},
+        "negative_data_rejection": {"expected-statuses": ["400", "401", "404", "405", "413", "415", "422"]},
+    }
+}
 
 
 numbers = st.floats(width=32, allow_nan=True)

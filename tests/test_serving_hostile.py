@@ -25,6 +25,7 @@ from transduce.types import ExampleSet
 
 torch.manual_seed(0)
 T = Transducer(SineModes(8), SineModes(8), depth=1, heads=1, width=4, hidden=8, kappa="representer").eval()
+CLIENT = httpx.Client(timeout=20, verify=False, trust_env=False)
 LIMITS = Limits(body_bytes=2**20, bodies_bytes=2**22, body_seconds=0.5, rate=1e6)
 
 
@@ -70,11 +71,15 @@ def port():
 
 
 def post(port, path="/operators", **content):
-    return httpx.post(f"http://127.0.0.1:{port}{path}", timeout=20, **content)
+    return CLIENT.post(f"http://127.0.0.1:{port}{path}", **content)
+
+
+def health(port):
+    return CLIENT.get(f"http://127.0.0.1:{port}/health")
 
 
 def healthy(port):
-    return httpx.get(f"http://127.0.0.1:{port}/health", timeout=20).json()["status"] == "ok"
+    return health(port).json()["status"] == "ok"
 
 
 def conversation(port, *parts, pause=0.0):
@@ -262,7 +267,7 @@ def test_more_connections_than_there_may_be(monkeypatch):
     monkeypatch.setattr(start, "CONNECTIONS", 8)
     with serving() as (port, _):
         idle = [socket.create_connection(("127.0.0.1", port)) for _ in range(10)]
-        assert httpx.get(f"http://127.0.0.1:{port}/health").status_code == 503
+        assert health(port).status_code == 503
         for client in idle:
             client.close()
-        wait_until(lambda: httpx.get(f"http://127.0.0.1:{port}/health").status_code == 200)
+        wait_until(lambda: health(port).status_code == 200)

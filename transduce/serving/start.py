@@ -22,7 +22,7 @@ from ..types import TransduceError
 
 CONNECTIONS = 128  # at once; one more is answered with 503
 HEADER_BYTES = 16384
-PATIENCE = 20.0  # seconds for headers to come whole, and for an answer to be read
+PATIENCE = 20.0  # seconds for headers to come whole, and for the next part of an answer to be read
 KEEP_ALIVE = 5  # seconds for which a connection waits for another request
 LAST_ANSWERS = 10  # seconds for requests under way when the server is asked to stop
 
