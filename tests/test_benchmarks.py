@@ -1,4 +1,4 @@
-"""The benchmarks' smoke tests: one command, every line, rows on disk. Of fields also what the committed rows say."""
+"""The benchmarks' smoke tests: one command, every line, rows on disk. Of fields and serving also what the committed rows say."""
 
 import json
 import subprocess
@@ -67,3 +67,28 @@ def test_exported_operators_are_timed_beside_torch(tmp_path):
     assert {"command", "seed", "versions", "machine", "onnxruntime"} <= set(result)
     assert [(row["model"], row["m"]) for row in result["rows"]] == [("adr", 1), ("adr", 3)] and "adr" in run.stdout
     assert all(row["ratio"] == row["torch"] / row["onnxruntime"] > 0 and row["difference"] < 1e-5 for row in result["rows"])
+
+
+def check_served(rows):
+    """Every kind of request as JSON and npz, by one client and by eight, answered in some time."""
+    whats = ["1 query", "100 queries", "regression, n = 50"]
+    cases = [(what, body, clients) for what in whats for body in ("json", "npz") for clients in (1, 8)]
+    assert [(row["what"], row["body"], row["clients"]) for row in rows] == cases
+    assert all(0 < row["p50 ms"] <= row["p99 ms"] and row["a second"] > 0 for row in rows)
+    assert all(len(row["MiB at tenths"]) == 11 and max(row["MiB at tenths"]) == row["MiB most"] > 100 for row in rows)
+
+
+def test_a_server_under_load(tmp_path):
+    command = [sys.executable, "-m", "benchmarks.serving", "--requests", "10", "--out", str(tmp_path)]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    result = json.loads((tmp_path / "serving.json").read_text())
+    assert {"command", "seed", "versions", "machine"} <= set(result)
+    check_served(result["rows"])
+
+
+def test_the_servers_memory_stayed_flat():
+    """As committed: over 2,000 requests of each kind, never more than 5 % above what was held before them."""
+    rows = json.loads((ROOT / "results" / "benchmarks" / "serving.json").read_text())["rows"]
+    check_served(rows)
+    assert all(row["requests"] == 2000 and row["MiB most"] < 1.05 * row["MiB before"] for row in rows)

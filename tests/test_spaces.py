@@ -164,3 +164,14 @@ def test_encoding_a_grid_is_the_smallest_least_squares_solution(space, grids):
         root = weight.flatten().sqrt()
         best = torch.linalg.pinv((space.basis(space.grid(grid)) * carried[:, None] * root).T) @ (f.flatten(1) * root).T
         torch.testing.assert_close(space.encode(f), best.T, rtol=0, atol=1e-12)
+
+
+def test_matrices_of_many_grids_do_not_pile_up(monkeypatch):
+    """A server is asked for grids of every size; those used last stay at hand, and the answers are the same."""
+    monkeypatch.setattr("transduce.spaces.modes.KEPT_BYTES", 100_000)
+    space, c = SineModes(8), torch.randn(3, 8)
+    for points in range(10, 1000):
+        space.decode(c, points)
+    assert sum(matrix.nbytes for matrix in space._matrices.values()) <= 100_000
+    assert {("decode", (points,)) for points in (998, 999)} <= {key for key, _, _ in space._matrices}
+    torch.testing.assert_close(space.decode(c, 33), SineModes(8).decode(c, 33))

@@ -1,4 +1,4 @@
-"""The command line: transduce regress | train | generate | evaluate | reproduce | export.
+"""The command line: transduce regress | train | generate | evaluate | reproduce | export | serve.
 
 Bad input ends in one line, `transduce: error: ...`, and exit code 2. What takes long to import waits inside the commands. Of the
 processes that torchrun starts, only the first says what was done.
@@ -492,6 +492,24 @@ def export(
     shapes = " -> ".join(f"{name} ({', '.join(map(str, ('m', *shape)))})" for name, shape in (("v", written.v), ("u", written.u)))
     size, difference = f"{written.size / 1e6:.1f} MB", f"{written.difference:.1e} from torch"
     _say(f"{model}: n = {len(O.examples)} examples, {shapes}, {size}, {difference}, written to {out}")
+
+
+@app.command(epilog="Example: transduce serve    (for other machines: TRANSDUCE_TOKEN=... transduce serve --host 0.0.0.0)")
+def serve(
+    model: Annotated[str, typer.Option(metavar="NAME,...", help="Bundled models or .safetensors files; the first is the default.")] = (
+        "adr,burgers"
+    ),
+    host: Annotated[str, typer.Option(help="The address to listen on; one that other machines reach needs a token.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 for any that is free.")] = 8000,
+    token: Annotated[str | None, typer.Option(envvar="TRANSDUCE_TOKEN", help="What clients must send: 16 characters or more.")] = None,
+    max_mb: Annotated[int, typer.Option(min=1, help="The largest body of a request; operators may take 16 times as much together.")] = 32,
+    rate: Annotated[float, typer.Option(min=0.01, help="Requests a second that an address may send.")] = 100.0,
+    expire: Annotated[float, typer.Option(min=1, help="Seconds after which an operator that nobody asks for is forgotten.")] = 3600.0,
+) -> None:
+    """Serve regressions over HTTP: POST examples, get an operator's id; POST queries, get predictions."""
+    from .serving.command import serve
+
+    serve(model.split(","), host, port, token, max_mb * 2**20, rate, expire, partial(print, flush=True))
 
 
 def main() -> None:

@@ -24,6 +24,8 @@ from torch import Tensor
 from ..types import TransduceError
 from .base import Space, grid_or_positions, unit_positions
 
+KEPT_BYTES = 2**26  # of the matrices of grids that a space keeps at hand
+
 
 class Modes(Space):
     """A fixed basis; subclasses give the functions and which of them a grid carries.
@@ -102,12 +104,19 @@ class Modes(Space):
         raise NotImplementedError
 
     def _kept(self, key: Any, f: Tensor, make: Callable[[], Tensor]) -> Tensor:
-        """The matrix `make()` in f's precision and place, made once for each grid."""
+        """The matrix `make()` in f's precision and place, made once for each of the grids last used; threads may ask at once."""
         key = (key, f.dtype, f.device)
-        if key not in self._matrices:
+        matrix = self._matrices.pop(key, None)
+        if matrix is None:
             with torch.inference_mode(False):
-                self._matrices[key] = make().to(f)
-        return self._matrices[key]
+                matrix = make().to(f)
+        self._matrices[key] = matrix  # stands last
+        held = 0
+        for used, other in reversed(list(self._matrices.items())):
+            held += other.nbytes
+            if held > KEPT_BYTES and used != key:
+                self._matrices.pop(used, None)
+        return matrix
 
     def _scattered_encoder(self, x: Tensor) -> Float[Tensor, "p k"]:
         x = unit_positions(x, self.dims, "x")

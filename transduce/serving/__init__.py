@@ -1,0 +1,11 @@
+"""`transduce serve`: examples in, an operator's id out; queries in, predictions out, over HTTP (docs/serving.md)."""
+
+from ..types import TransduceError
+
+try:
+    import fastapi as fastapi
+    import uvicorn as uvicorn
+except ImportError:
+    raise TransduceError(
+        "the server is fastapi's and uvicorn's, which are not installed. Install them: pip install 'transduce[serve]'"
+    ) from None

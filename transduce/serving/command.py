@@ -1,0 +1,45 @@
+"""The command `transduce serve`: models and limits, an app, an address."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import torch
+
+from ..transducer import Transducer
+from ..types import TransduceError
+from .app import make_app
+from .limits import Limits, is_loopback
+from .operators import Operators
+from .regressing import telling_warnings
+from .start import start
+
+TOKEN = 16  # characters at least
+
+
+def serve(
+    models: Sequence[str], host: str, port: int, token: str | None, body_bytes: int, rate: float, expire: float, say: Callable[[str], None]
+) -> None:
+    """Serve models by name, or from their files, until stopped. `say` is told the address."""
+    loopback = is_loopback(host)
+    if not loopback and token is None:
+        raise TransduceError(f"{host} can be reached from other machines; expected a token. Set TRANSDUCE_TOKEN, or leave out --host.")
+    if token is not None and (len(token) < TOKEN or not token.isascii() or not token.isprintable() or " " in token):
+        raise TransduceError(
+            f"the token has {len(token)} characters; expected {TOKEN} or more, of ASCII without blanks. Try `openssl rand -hex 16`."
+        )
+    torch.set_num_threads(1)  # requests share the cores
+    app = make_app(
+        {Path(name).stem: Transducer.from_pretrained(name) for name in models},
+        Limits(body_bytes=body_bytes, bodies_bytes=4 * body_bytes, rate=rate, loopback=loopback, token=token),
+        Operators(expire, most_bytes=16 * body_bytes),
+    )
+
+    def ready(url: str) -> None:
+        needed = "" if token is None else "-H 'Authorization: Bearer TOKEN' "
+        say(f"{', '.join(models)} served at {url}; Ctrl-C stops it")
+        say(f"curl {needed}-H 'Content-Type: application/x-npz' --data-binary @pairs.npz {url}/operators?model={Path(models[0]).stem}")
+
+    with telling_warnings():
+        start(app, host, port, ready)

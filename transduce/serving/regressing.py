@@ -1,0 +1,137 @@
+"""From the fields of a body to an operator, and to predictions, by the library's public interface, within sizes that bound memory and time.
+
+A regression takes memory with the number of examples, squared under some kernels, and with the coefficients of each; a prediction with the
+numbers of its answer, whose grid the client chooses.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..transducer import ConditionedOperator, Transducer
+from ..types import ExampleSet, TransduceError
+from .bodies import TooLargeError
+from .operators import Regressed
+
+_told = threading.local()  # .warnings: those of the work that a thread does
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """The most examples, coefficients of all of them together, values of one function, scattered positions, and numbers of an answer."""
+
+    examples: int = 1000
+    coefficients: int = 2**20
+    function: int = 2**17
+    positions: int = 4096
+    answer: int = 2**22
+
+    def check(self, what: str, size: int, most: int, remedy: str) -> None:
+        if size > most:
+            raise TooLargeError(f"{what}: {size}; this server takes at most {most}. {remedy}")
+
+
+def condition(models: Mapping[str, Transducer], fields: Mapping[str, Any], model: str, sizes: Sizes) -> Regressed:
+    """The operator that the examples in `fields` come from, by the model that these name, else `model`."""
+    _check_names(fields, ("v", "u"), ("x", "model"))
+    name = fields.get("model", model)
+    if not isinstance(name, str) or name not in models:
+        raise TransduceError(f"this server has no model {str(name)[:50]!r}; it has {', '.join(models)}. Name one of these.")
+    v, u = _functions(fields, "v", sizes), _functions(fields, "u", sizes)
+    sizes.check("examples", len(v), sizes.examples, "Send fewer.")
+    sizes.check("coefficients of all examples", len(v) * models[name].V.size, sizes.coefficients, "Send fewer examples.")
+    examples = ExampleSet(v, u, _positions(fields, "x", sizes))
+    start = time.perf_counter()
+    with _collecting() as said:
+        O = models[name].regress(examples)
+    return Regressed(name, O, 1000 * (time.perf_counter() - start), said)
+
+
+def predict(O: ConditionedOperator, fields: Mapping[str, Any], sizes: Sizes) -> dict[str, Any]:
+    """The images u of the queries in `fields`, with low and high if they ask for a band, milliseconds and warnings."""
+    _check_names(fields, ("v",), ("x", "at", "band"))
+    v, x, at = _functions(fields, "v", sizes), _positions(fields, "x", sizes), _where(fields, O.T.U.dims, sizes)
+    band = None if "band" not in fields else _number(fields["band"], "band", "a share of the values between 0 and 1, like 0.9")
+    names = ("u",) if band is None else ("u", "low", "high")
+    asked = len(at) if isinstance(at, np.ndarray) else math.prod(at or ())
+    values = math.prod(O.examples.u.shape[1:]) if at is None else O.T.U.channels * asked
+    sizes.check("numbers of the answer", len(names) * len(v) * values, sizes.answer, "Send fewer queries, or ask for fewer points.")
+    start = time.perf_counter()
+    with _collecting() as said:
+        arrays = (O(v, at=at, x=x),) if band is None else O.predict(v, band=band, at=at, x=x)
+    milliseconds = 1000 * (time.perf_counter() - start)
+    if not all(np.isfinite(array).all() for array in arrays):
+        raise TransduceError(
+            "the answer is not finite: values of the examples or queries are far from those this model knows. Rescale them."
+        )
+    return dict(zip(names, arrays, strict=True)) | {"milliseconds": milliseconds, "warnings": said}
+
+
+@contextmanager
+def telling_warnings() -> Iterator[None]:
+    """For as long as this lasts, warnings go into answers, every time, and nowhere else; `warnings.catch_warnings` is not for threads."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        warnings.showwarning = lambda message, *_, **__: getattr(_told, "warnings", []).append(str(message))
+        yield
+
+
+@contextmanager
+def _collecting() -> Iterator[list[str]]:
+    _told.warnings = []
+    yield _told.warnings
+
+
+def _check_names(fields: Mapping[str, Any], required: tuple[str, ...], optional: tuple[str, ...]) -> None:
+    if not set(required) <= set(fields) <= {*required, *optional}:
+        received = ", ".join(sorted(name[:50] for name in fields)) or "none"
+        raise TransduceError(f"the body has the fields {received}; expected {', '.join(required)}, and, if wanted, {', '.join(optional)}.")
+
+
+def _functions(fields: Mapping[str, Any], name: str, sizes: Sizes) -> np.ndarray:
+    """Functions in single precision, in which models compute."""
+    f = fields[name]
+    if not isinstance(f, np.ndarray) or f.ndim < 2 or f.size == 0:
+        received = f"has shape {f.shape}" if isinstance(f, np.ndarray) else f"is a {type(f).__name__}"
+        raise TransduceError(f"{name} {received}; expected at least one function, (n, points). For a single one, give a list of one list.")
+    sizes.check(f"values of each function {name}", math.prod(f.shape[1:]), sizes.function, "Send them on a coarser grid.")
+    with np.errstate(over="ignore"):
+        return f.astype(np.float32)
+
+
+def _positions(fields: Mapping[str, Any], name: str, sizes: Sizes) -> np.ndarray | None:
+    x = fields.get(name)
+    if name not in fields:
+        return None
+    if not isinstance(x, np.ndarray) or x.ndim not in (1, 2):
+        raise TransduceError(f"{name} is no list of positions; expected numbers in [0, 1], or in two dimensions lists of two.")
+    sizes.check(f"positions in {name}", len(x), sizes.positions, "Send fewer.")
+    return x
+
+
+def _where(fields: Mapping[str, Any], dims: int, sizes: Sizes) -> tuple[int, ...] | np.ndarray | None:
+    """`at`, as the library takes it: a number of points, or in two dimensions two, are a uniform grid; anything else are positions."""
+    at = fields.get("at")
+    if "at" not in fields or (isinstance(at, np.ndarray) and at.ndim and not (dims > 1 and at.shape == (dims,))):
+        return _positions(fields, "at", sizes)
+    counts = at.tolist() if isinstance(at, np.ndarray) and at.ndim else [_number(at, "at", "a whole number of points, or positions")] * dims
+    if not all(count == int(count) and count >= 1 for count in counts):
+        raise TransduceError(f"at is {counts}; expected whole numbers of points, each at least 1, or positions in [0, 1].")
+    sizes.check("points to answer at", math.prod(map(int, counts)), sizes.function, "Ask for fewer.")
+    return tuple(map(int, counts))
+
+
+def _number(value: Any, name: str, expected: str) -> float:
+    number = value.item() if isinstance(value, np.ndarray) and value.ndim == 0 else value
+    if isinstance(number, bool) or not isinstance(number, int | float) or abs(number) > 1e9:
+        raise TransduceError(f"{name} is {str(value)[:50]}; expected {expected}.")
+    return float(number)
