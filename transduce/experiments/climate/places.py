@@ -63,6 +63,7 @@ class Place:
 
 NORTH_PACIFIC = Place("north-pacific", ("1948", "1989"), ("1990", "1999"), ("2000", "2025"), 15, 1, 300, 100, 10, 7, 5)
 WINTERS = Place("winters", ("1949", "1979"), ("1980", "1989"), ("1990", "2010"), 5, 1, 22, 6, 1, 12, 3)
+NEAR: Mapping[str, Row] = {"north-pacific": {"reach": 20.0, "block": 11}, "winters": {"reach": 40.0, "block": 24}}  # else everywhere
 GLOBE = Place("globe", ("1948", "1989"), ("1990", "1999"), ("2000", "2013"), 15, 1, 300, 100, 10, 12, 5)
 
 
@@ -70,7 +71,7 @@ def remembering(lab: Lab, place: Place) -> Transducer:
     """A model like climate-europe of this place."""
     fields = place.period(place.learned).fields
     space = {"space": "Region", "lat": fields.lat.tolist(), "lon": fields.lon.tolist()}
-    model = {"V": space | {"slopes": True}, "U": space, "kappa": "metric", "depth": 1}
+    model = {"V": {**space, "slopes": True, **NEAR.get(place.name, {})}, "U": space, "kappa": "metric", "depth": 1}
     steps = {"steps": lab.scale.region_steps, "validate_every": lab.scale.region_steps}
     how = replace(LEARNING, n=(place.history, place.history), queries=place.queries, **steps)
     kernel = trained(lab, model, how, ClimateHistory(place.period(place.learned), block=place.block), None)
@@ -111,5 +112,8 @@ def tuned(name: str, place: Place, steps: int) -> Rival:
 
 def identities() -> dict[str, str]:
     """Of the regressors of these places: what is the same of each in all of them."""
-    ours = {REMEMBERING: f"{asdict(LEARNING)}, {asdict(ADAPTING)}, {LEVEL}, {SLOPES}", PAPER: f"{PATCHES}, {asdict(PATCHES_TRAINING)}"}
+    ours = {
+        REMEMBERING: f"{asdict(LEARNING)}, {asdict(ADAPTING)}, {LEVEL}, {SLOPES}, {NEAR}",
+        PAPER: f"{PATCHES}, {asdict(PATCHES_TRAINING)}",
+    }
     return {f"{name}, elsewhere": what for name, what in {**ours, **{name: repr(GRIDS.get(name, CHOSEN[name])) for name in RIVALS}}.items()}
