@@ -1,0 +1,129 @@
+"""Arrays from the bytes of a request, whoever sent it, and back: npz and CSV. No pickle is read, no more memory taken than is allowed.
+
+The header of an array in an npz file says how large it is, and so does the zip archive around it; neither is believed unchecked.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import zipfile
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ..files import brief
+from ..types import TransduceError
+
+ENTRIES = 16  # the most arrays of an npz body
+ENTRY = b"PK\1\2"  # how the archive's list of contents begins each
+SEPARATORS = ";\t,"
+
+
+class TooLargeError(TransduceError):
+    """A body that holds more than is allowed."""
+
+
+def read_npz(body: bytes, most: int) -> dict[str, np.ndarray]:
+    """The arrays of an npz file by name: finite numbers, of at most `most` bytes together once they are unpacked.
+
+    >>> read_npz(write_npz({"v": np.zeros((7, 101))}), most=2**20)["v"].shape
+    (7, 101)
+    """
+    if body.count(ENTRY) > ENTRIES:  # before the archive is opened, which would list them all
+        raise TransduceError(f"the npz body holds {body.count(ENTRY)} arrays; expected at most {ENTRIES}, such as v and u.")
+    try:
+        with zipfile.ZipFile(io.BytesIO(body)) as archive:
+            _check_entries(archive.infolist(), most)
+            return {entry.filename.removesuffix(".npy"): _read_entry(archive, entry) for entry in archive.infolist()}
+    except TransduceError:
+        raise
+    except Exception as error:  # zipfile, zlib and numpy each have their own for a damaged file
+        raise TransduceError(
+            f"the body of {len(body)} bytes cannot be read as npz ({brief(error)}); expected what numpy.savez writes. Write it again."
+        ) from None
+
+
+def _check_entries(entries: list[zipfile.ZipInfo], most: int) -> None:
+    size = sum(entry.file_size for entry in entries)
+    if size > most:
+        raise TooLargeError(f"the npz body unpacks to {size} bytes; expected at most {most}. Send fewer functions, or fewer points.")
+    if len({entry.filename for entry in entries}) < len(entries):
+        raise TransduceError("the npz body holds two arrays of one name; expected one of each, such as v and u.")
+    for entry in entries:
+        if not entry.filename.endswith(".npy") or entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise TransduceError(
+                f"{entry.filename!r} in the npz body is no array that numpy.savez or savez_compressed writes. Use one of these."
+            )
+
+
+def _read_entry(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> np.ndarray:
+    """The numbers behind one header, whose size is compared with what is there before any memory is taken."""
+    with archive.open(entry) as file:
+        content = file.read(entry.file_size + 1)
+    stream, name = io.BytesIO(content), entry.filename.removesuffix(".npy")
+    version = np.lib.format.read_magic(stream)
+    read_header = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}[version]
+    shape, fortran, dtype = read_header(stream)
+    if dtype.hasobject:
+        raise TransduceError(
+            f"{name} holds Python objects, which is a pickle and is not read; expected numbers. Convert it with .astype(float)."
+        )
+    if dtype.kind not in "fiub":
+        raise TransduceError(f"{name} holds {dtype} values; expected real numbers. Convert it with .astype(float).")
+    if any(side < 0 for side in shape) or math.prod(shape) * dtype.itemsize != len(content) - stream.tell():
+        raise TransduceError(
+            f"{name} says that its shape is {shape}, and holds {len(content) - stream.tell()} bytes of {dtype}. Write it again."
+        )
+    array = np.frombuffer(content, dtype, offset=stream.tell()).reshape(shape, order="F" if fortran else "C")
+    return _finite(array.astype(dtype.newbyteorder("=")), name)
+
+
+def read_csv(body: bytes, most: int) -> np.ndarray:
+    """A table of finite numbers, a row for each function, of at most `most` bytes as text and as numbers. The first line may name the
+    columns; commas, semicolons, tabs or blanks stand between.
+
+    >>> read_csv(b"0,0.5,1\\n1,2,3\\n", most=1000).shape
+    (2, 3)
+    """
+    if max(len(body), 8 * (1 + body.count(b"\n") + sum(body.count(mark) for mark in (b",", b";", b"\t", b" ")))) > most:
+        raise TooLargeError(f"the table of {len(body)} bytes is too large; expected at most {most}, at 8 for each number. Send fewer rows.")
+    try:
+        text = body.decode("utf-8-sig").strip()
+        first, _, rest = text.partition("\n")
+        separator = next((mark for mark in SEPARATORS if mark in first), None)
+        named = not any(_is_number(cell) for cell in first.split(separator))
+        if not (rest.strip() if named else text):
+            raise TransduceError("the table holds no numbers; expected a row for each function, with commas between its values.")
+        table = np.loadtxt(io.StringIO(rest if named else text), delimiter=separator, ndmin=2)
+    except TransduceError:
+        raise
+    except ValueError as error:
+        raise TransduceError(
+            f"the table cannot be read ({brief(error).partition('; use')[0]}); expected rows of equal length, numbers like 0.5 with commas "
+            "between."
+        ) from None
+    return _finite(table, "the table")
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def _finite(array: np.ndarray, name: str) -> np.ndarray:
+    if not np.isfinite(array).all():
+        count = int((~np.isfinite(array)).sum())
+        raise TransduceError(f"{count} of {array.size} values of {name} are not finite; expected numbers. Drop those or fill the gaps.")
+    return array
+
+
+def write_npz(arrays: Mapping[str, Any]) -> bytes:
+    """Named arrays as the bytes of an npz file."""
+    buffer = io.BytesIO()
+    np.savez(buffer, **{name: np.asarray(array) for name, array in arrays.items()})  # type: ignore[arg-type]
+    return buffer.getvalue()
