@@ -1,4 +1,4 @@
-"""The command line: transduce regress | train | generate | evaluate | reproduce.
+"""The command line: transduce regress | train | generate | evaluate | reproduce | play.
 
 Bad input ends in one line, `transduce: error: ...`, and exit code 2. What takes long to import waits inside the commands. Of the
 processes that torchrun starts, only the first says what was done.
@@ -441,6 +441,26 @@ def reproduce(
     start = time.perf_counter()
     reproduce(experiment, [known[name] for name in names], scale, out, work, EXPERIMENTS[experiment].identities(), force)
     _say(f"{experiment}: {len(names)} parts, {time.perf_counter() - start:.0f} s, in {out}")
+
+
+@app.command(epilog="Example: transduce play --port 8642")
+def play(
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Where on this machine; 0 for any that is free.")] = 8642,
+    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Whether to open the page.")] = True,
+) -> None:
+    """Try it in a page in the browser, served to this machine alone."""
+    import webbrowser
+
+    from .playground import start
+    from .playground.app import make_app, warm_up
+
+    def ready(url: str) -> None:
+        _say(f"the page is at {url}    (Ctrl-C ends it)")
+        if browser:
+            webbrowser.open(url)
+
+    warm_up()
+    start(make_app(), "127.0.0.1", port, ready)
 
 
 def main() -> None:
