@@ -18,9 +18,10 @@ from ..families import AdvectionDiffusionReaction
 from ..families.adr import AdvectionDiffusionReactionOperator
 from ..metrics import relative_l2, relative_mse
 from ..random_fields import generator_for
-from ..transducer import ConditionedOperator, Transducer
+from ..transducer import ConditionedOperator
 from ..types import ExampleSet, TransduceError
 from ..uncertainty import influence, outlier_scores
+from .models import model
 from .packing import packed
 
 POOL = 100
@@ -54,11 +55,6 @@ class Asked(Given):
 
     v: State
     chosen: int | None = None
-
-
-@lru_cache(maxsize=1)
-def model() -> Transducer:
-    return Transducer.from_pretrained("adr")
 
 
 def _family(hidden: Hidden) -> AdvectionDiffusionReaction:
@@ -101,7 +97,7 @@ def regressed(given: Given) -> tuple[ConditionedOperator, float]:
 def _regressed(hidden: Hidden, examples: tuple[int, ...], strangers: tuple[int, ...]) -> tuple[ConditionedOperator, float]:
     pairs = examples_of(Given(hidden=hidden, examples=examples, strangers=strangers))
     start = time.perf_counter()
-    return model().regress(pairs), 1000 * (time.perf_counter() - start)
+    return model("adr").regress(pairs), 1000 * (time.perf_counter() - start)
 
 
 def show(hidden: Hidden) -> dict[str, Any]:
@@ -138,7 +134,7 @@ def influences(asked: Asked) -> dict[str, Any]:
 def outliers(given: Given) -> dict[str, Any]:
     """Which of the examples do not belong to the others."""
     start = time.perf_counter()
-    found = outlier_scores(model(), examples_of(given), n_regressions=REGRESSIONS)
+    found = outlier_scores(model("adr"), examples_of(given), n_regressions=REGRESSIONS)
     flagged = [given.examples[i] for i in torch.nonzero(found.flagged).flatten().tolist()]
     milliseconds = 1000 * (time.perf_counter() - start)
     return {"flagged": flagged, "scores": found.scores.tolist(), "threshold": found.threshold, "milliseconds": milliseconds}

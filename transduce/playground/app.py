@@ -20,6 +20,7 @@ from fastapi.staticfiles import StaticFiles
 from ..serving.limits import Guard, Limits
 from ..types import TransduceError
 from . import adr, burgers, data, images
+from .models import model
 
 STATIC = Path(__file__).parent / "static"
 HEADERS = {
@@ -86,5 +87,5 @@ def warm_up() -> None:
 
 
 def _warm_the_rest() -> None:
-    images.model()
+    model("images")
     burgers.predict(burgers.Stirred(fluid=burgers.Fluid(seed=1)))

@@ -16,12 +16,13 @@ from ..families import Burgers2d
 from ..families.burgers import Burgers2dOperator
 from ..metrics import relative_l2, relative_mse
 from ..random_fields import generator_for
-from ..transducer import ConditionedOperator, Transducer
+from ..transducer import ConditionedOperator
 from ..types import ExampleSet, TransduceError
+from .models import model
 from .packing import Packed, packed
 
 MOST = 50
-SHOWN = 6  # pairs that the page shows
+SHOWN = 9  # pairs that the page shows
 OPERATOR, STARTS, QUERY = range(3)  # what a seed is drawn for
 
 
@@ -40,11 +41,6 @@ class Stirred(BaseModel):
     n: Annotated[int, Field(ge=2, le=MOST)] = 10
     query: Annotated[int, Field(ge=0, lt=2**31)] = 0
     v: Packed | None = None
-
-
-@lru_cache(maxsize=1)
-def model() -> Transducer:
-    return Transducer.from_pretrained("burgers")
 
 
 def _family(fluid: Fluid) -> Burgers2d:
@@ -66,7 +62,7 @@ def regressed(fluid: Fluid, n: int) -> tuple[ConditionedOperator, float]:
     """The operator regressed from n examples, and how many milliseconds that took."""
     pairs = _pairs(fluid, n)
     start = time.perf_counter()
-    return model().regress(pairs), 1000 * (time.perf_counter() - start)
+    return model("burgers").regress(pairs), 1000 * (time.perf_counter() - start)
 
 
 def _query(stirred: Stirred) -> torch.Tensor:
@@ -81,7 +77,7 @@ def _query(stirred: Stirred) -> torch.Tensor:
 
 
 def predict(stirred: Stirred) -> dict[str, Any]:
-    """The field after a time t as regressed, and as it is."""
+    """The field after a time t as regressed, and as it is; v too, where the page does not know it yet."""
     v = _query(stirred)
     O, regression = regressed(stirred.fluid, stirred.n)
     start = time.perf_counter()
@@ -89,7 +85,7 @@ def predict(stirred: Stirred) -> dict[str, Any]:
     milliseconds = 1000 * (time.perf_counter() - start)
     truth = solver(stirred.fluid)(v)
     errors = {"error": float(relative_l2(u_hat, truth)), "squared": float(relative_mse(u_hat, truth))}
-    fields = {"v": packed(v[0]), "u_hat": packed(u_hat[0]), "truth": packed(truth[0])}
+    fields = {"v": packed(v[0]) if stirred.v is None else None, "u_hat": packed(u_hat[0]), "truth": packed(truth[0])}
     return {**fields, **errors, "milliseconds": milliseconds, "regression": regression, "viscosity": solver(stirred.fluid).nu}
 
 

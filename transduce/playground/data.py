@@ -11,7 +11,6 @@ import binascii
 import io
 import time
 import warnings
-from functools import lru_cache
 from typing import Annotated, Any
 
 import numpy as np
@@ -21,8 +20,8 @@ from .. import weights
 from ..families import AdvectionDiffusionReaction
 from ..random_fields import generator_for
 from ..serving.bodies import read_csv, read_npz, write_npz
-from ..transducer import Transducer
 from ..types import ExampleSet, TransduceError
+from .models import model
 from .packing import packed
 
 BYTES = 32 * 2**20  # of the arrays of a file, unpacked
@@ -44,11 +43,6 @@ class Files(BaseModel):
 
     files: Annotated[list[Upload], Field(min_length=1, max_length=3)]
     model: str | None = None
-
-
-@lru_cache(maxsize=2)
-def model(name: str) -> Transducer:
-    return Transducer.from_pretrained(name)
 
 
 def arrays_of(upload: Upload) -> dict[str, np.ndarray]:

@@ -11,8 +11,8 @@ from pydantic import BaseModel, Field
 from sklearn.datasets import load_digits
 
 from ..sklearn import TransducerClassifier
-from ..transducer import Transducer
 from ..types import TransduceError
+from .models import model
 from .packing import Packed, packed
 
 MOST = 200
@@ -29,16 +29,11 @@ class Drawings(BaseModel):
     query: Packed
 
 
-@lru_cache(maxsize=1)
-def model() -> Transducer:
-    return Transducer.from_pretrained("images")
-
-
 @lru_cache(maxsize=8)
 def _fitted(names: tuple[str, ...], pixels: bytes, columns: int) -> tuple[TransducerClassifier, float]:
     images = np.frombuffer(pixels, np.float32).reshape(-1, columns)
     start = time.perf_counter()
-    return TransducerClassifier(model()).fit(images, np.array(names)), 1000 * (time.perf_counter() - start)
+    return TransducerClassifier(model("images")).fit(images, np.array(names)), 1000 * (time.perf_counter() - start)
 
 
 def classify(drawings: Drawings) -> dict[str, Any]:

@@ -9,7 +9,11 @@ export async function ask(path, body = {}) {
   return answer;
 }
 
-const binary = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+function binary(text) {
+  const letters = atob(text), bytes = new Uint8Array(letters.length);
+  for (let i = 0; i < bytes.length; i++) bytes[i] = letters.charCodeAt(i);
+  return bytes;
+}
 
 // An array as the server writes it: its numbers, with their shape.
 export function unpack(packed) {
@@ -51,13 +55,13 @@ export function newest(work) {
   };
 }
 
-// How many answers came within the last second.
+// Answers a second of a drag, once there are enough of them to tell; a pause begins another.
 export class Rate {
   times = [];
   tick() {
     const now = performance.now();
-    this.times.push(now);
-    while (this.times[0] < now - 1000) this.times.shift();
-    return this.times.length;
+    if (now - this.times.at(-1) > 300) this.times = [];
+    this.times = [...this.times.filter((time) => time > now - 1000), now];
+    return this.times.length < 4 ? null : String(Math.round((1000 * (this.times.length - 1)) / (now - this.times[0])));
   }
 }

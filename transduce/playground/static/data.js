@@ -7,8 +7,8 @@ import { message, milliseconds } from "./say.js";
 const $ = (id) => document.getElementById(id);
 
 export function start() {
-  let files = [], answer = null, curves = null;
-  const plot = new Plot($("answer"), draw, 1), drop = $("drop"), said = $("data-message");
+  let files = [], answer = null, curves = null, taken = 0;
+  const plot = new Plot($("answer"), () => draw(), { height: 1 }), drop = $("drop"), said = $("data-message");
 
   const regress = newest(async () => {
     if (!files.length) return;
@@ -24,6 +24,7 @@ export function start() {
 
   function take(found) {
     answer = found;
+    taken += 1;
     const lines = found?.shape.length === 2;
     curves = lines ? { u: rows(found.u), low: found.low && rows(found.low), high: found.high && rows(found.high), examples: rows(found.examples), x: found.x && unpack(found.x) } : null;
     offer("npz", found && blob(found.npz, "application/zip"));
@@ -51,20 +52,20 @@ export function start() {
   function draw() {
     const at = Number($("query").value) - 1;
     if (answer && !curves) return field(at);
-    plot.start();
-    if (curves) {
-      const places = curves.x ?? undefined;
-      for (const u of curves.examples) plot.line(u, "example", { alpha: 0.35, places });
+    const places = curves?.x ?? undefined;
+    plot.frame(taken, () => {
+      for (const u of curves?.examples ?? []) plot.line(u, "example", { alpha: 0.35, places });
+    }, () => {
+      if (!curves) return;
       if (curves.low && !places) plot.band(curves.low[at], curves.high[at], "prediction");
       plot.line(curves.u[at], "prediction", { width: 2.25, places });
-    }
-    plot.end();
+    });
   }
 
   // Fields of two components: as those of the tab of fields, in the middle of the frame.
   function field(at) {
-    const { canvas, pen } = plot, [, channels, side, other] = answer.u.shape;
-    pen.setTransform(1, 0, 0, 1, 0, 0);
+    const { canvas, front: pen } = plot, [, channels, side, other] = answer.u.shape;
+    pen.resetTransform();
     pen.clearRect(0, 0, canvas.width, canvas.height);
     if (channels !== 2 || side !== other) return;
     const all = unpack(answer.u), size = 2 * side * side, one = all.subarray(at * size, (at + 1) * size);

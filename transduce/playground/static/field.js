@@ -1,38 +1,40 @@
 // A vector field on a canvas: speed as colour (cividis, which is even to all eyes), and lines along the flow. The field is periodic.
-import { fit } from "./plot.js";
+import { fit, soon } from "./plot.js";
 
 export const SIDE = 64;
 const CIVIDIS = "00224e002e6a1a386f32436d434e6c535a6d61656f6f70737d7c788c88789b9476aba072bcae6ccdbb63dec958f0d846fee838".match(/.{6}/g)
   .map((hex) => [0, 2, 4].map((i) => parseInt(hex.slice(i, i + 2), 16)));
 const LINES = 11, STEPS = 16, LENGTH = 22;  // lines a side, points of each, and cells of one at full speed
 
-function heat(share) {
-  const place = Math.min(0.9999, Math.max(0, share)) * (CIVIDIS.length - 1), i = Math.floor(place), rest = place - i;
-  return CIVIDIS[i].map((from, c) => from + (CIVIDIS[i + 1][c] - from) * rest);
-}
+// 256 colours as the four bytes that a picture holds of each.
+const COLOURS = new Uint32Array(256).map((_, k) => {
+  const place = (k / 255) * (CIVIDIS.length - 1.001), i = Math.floor(place);
+  const [r, g, b] = CIVIDIS[i].map((from, c) => Math.round(from + (CIVIDIS[i + 1][c] - from) * (place - i)));
+  return new Uint32Array(Uint8Array.of(r, g, b, 255).buffer)[0];
+});
 
 // A canvas that shows a field, whatever its size.
 export class Field {
   constructor(canvas) {
     this.canvas = canvas;
-    fit(canvas, () => this.draw());
+    this.draw = soon(() => this.shown && paint(canvas, ...this.shown));
+    fit(canvas, this.draw);
   }
 
   show(values, side, most) {
     this.shown = [values, side, most];
     this.draw();
   }
-
-  draw() { if (this.shown) paint(this.canvas, ...this.shown); }
 }
 
 // values: two components after each other, on a grid of side x side points, the first axis to the right, the second upwards.
 export function paint(canvas, values, side, most, lines = true) {
   const small = new OffscreenCanvas(side, side), picture = new ImageData(side, side), pen = canvas.getContext("2d");
+  const pixels = new Uint32Array(picture.data.buffer), half = side * side;
   for (let i = 0; i < side; i++) {
     for (let j = 0; j < side; j++) {
-      const at = i * side + j, speed = Math.hypot(values[at], values[side * side + at]);
-      picture.data.set([...heat(speed / most), 255], 4 * ((side - 1 - j) * side + i));
+      const s1 = values[i * side + j], s2 = values[half + i * side + j];
+      pixels[(side - 1 - j) * side + i] = COLOURS[Math.min(255, Math.floor((255 * Math.sqrt(s1 * s1 + s2 * s2)) / most))];
     }
   }
   small.getContext("2d").putImageData(picture, 0, 0);
@@ -76,7 +78,7 @@ function head(pen, x, y, angle, size) {
 }
 
 export function scale(canvas) {
-  const picture = new ImageData(canvas.width, 1);
-  for (let i = 0; i < canvas.width; i++) picture.data.set([...heat(i / canvas.width), 255], 4 * i);
+  const picture = new ImageData(canvas.width, 1), pixels = new Uint32Array(picture.data.buffer);
+  for (let i = 0; i < canvas.width; i++) pixels[i] = COLOURS[Math.floor((256 * i) / canvas.width)];
   canvas.getContext("2d").putImageData(picture, 0, 0);
 }

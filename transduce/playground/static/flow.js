@@ -4,10 +4,10 @@ import { Field, SIDE, paint, scale } from "./field.js";
 import { announce, message, milliseconds, percent, squared, tell } from "./say.js";
 
 const $ = (id) => document.getElementById(id);
-const REACH = 5.6, MOST = 2.6;  // of a push, in cells: as wide as the fields are smooth; and the fastest there may be, in amplitudes
+const REACH = 5.6, MOST = 3.2;  // of a push, in cells: as wide as the fields are smooth; and the fastest there may be, in amplitudes
 
 export function start() {
-  let fluid = { seed: 1, amplitude: 0.2, t: 5 }, n = 10, query = 0, v = null, shown = false, viscosity = 0, held = null;
+  let fluid = { seed: 1, amplitude: 0.2, t: 5 }, n = 10, query = 0, v = null, shown = false, viscosity = 0, held = null, live = false;
   const stats = $("flow-stats"), rate = new Rate(), said = $("flow-message");
   const [before, predicted, truth] = ["before", "predicted", "true"].map((id) => new Field($(`flow-${id}`)));
   const speed = () => MOST * fluid.amplitude;
@@ -16,14 +16,14 @@ export function start() {
     const mine = v;
     try {
       const answer = await ask("burgers/predict", { fluid, n, query, v: v && pack(v, [2, SIDE, SIDE]) });
-      if (!mine && !v) v = unpack(answer.v);
-      if (!held) before.show(v, SIDE, speed());
+      if (answer.v && v === mine) v = unpack(answer.v);
+      if (v) before.show(v, SIDE, speed());
       predicted.show(unpack(answer.u_hat), SIDE, speed());
       truth.show(unpack(answer.truth), SIDE, speed());
       viscosity = answer.viscosity;
       tell(stats, {
         error: percent(answer.error), squared: `relative; squared ${squared(answer.squared)}`, milliseconds: milliseconds(answer.milliseconds),
-        regression: `regressed from ${n} in ${milliseconds(answer.regression)}`, rate: String(rate.tick()),
+        regression: `regressed from ${n} in ${milliseconds(answer.regression)}`, rate: live ? rate.tick() : null,
       });
       reveal();
       stats.dataset.answers = Number(stats.dataset.answers ?? 0) + 1;
@@ -65,6 +65,7 @@ export function start() {
       }
     }
     v = next;
+    live = true;
     before.show(v, SIDE, speed());
     predict();
   }
@@ -105,7 +106,7 @@ export function start() {
   $("flow-field").addEventListener("click", () => { query += 1; v = null; predict(); });
   $("flow-renew").addEventListener("click", () => { v = null; shown = false; anew({ seed: fluid.seed + 1 }); });
   $("flow-reveal").addEventListener("click", () => { shown = !shown; reveal(); });
-  const thumbnails = Array.from({ length: 6 }, () => document.createElement("canvas"));
+  const thumbnails = Array.from({ length: 9 }, () => document.createElement("canvas"));
   $("flow-pairs").replaceChildren(...thumbnails);
   scale($("flow-scale"));
   anew({});

@@ -31,12 +31,13 @@ const theme = document.getElementById("theme"), dark = matchMedia("(prefers-colo
 
 function show(isDark) {
   document.documentElement.dataset.theme = isDark ? "dark" : "light";
-  theme.setAttribute("aria-pressed", isDark);
+  theme.textContent = isDark ? "Light" : "Dark";
+  theme.ariaLabel = `${theme.textContent} theme`;
   forgetColours();
   document.dispatchEvent(new Event("themechange"));
 }
 
-theme.addEventListener("click", () => show(theme.getAttribute("aria-pressed") !== "true"));
+theme.addEventListener("click", () => show(document.documentElement.dataset.theme !== "dark"));
 dark.addEventListener("change", () => show(dark.matches));
 show(dark.matches);
 for (const form of document.forms) form.addEventListener("submit", (event) => event.preventDefault());

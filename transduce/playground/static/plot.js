@@ -2,7 +2,7 @@
 
 const probe = document.createElement("span");
 probe.hidden = true;
-let known = {};
+let known = {}, themes = 0;
 
 export function colour(name) {
   if (!probe.isConnected) document.body.append(probe);
@@ -13,7 +13,20 @@ export function colour(name) {
   return known[name];
 }
 
-export function forgetColours() { known = {}; }
+export function forgetColours() {
+  known = {};
+  themes += 1;
+}
+
+// `draw`, once for each picture that the screen shows however often it is asked for.
+export function soon(draw) {
+  let asked = false;
+  return () => {
+    if (asked) return;
+    asked = true;
+    requestAnimationFrame(() => { asked = false; draw(); });
+  };
+}
 
 // Gives the canvas as many pixels as the screen has, and draws whenever that changes.
 export function fit(canvas, draw) {
@@ -27,18 +40,23 @@ export function fit(canvas, draw) {
   document.addEventListener("themechange", draw);
 }
 
-const LEFT = 30, BOTTOM = 20, TOP = 6, RIGHT = 8;
+const LEFT = 38, BOTTOM = 20, TOP = 6, RIGHT = 8;
+const STEPS = Array.from({ length: 42 }, (_, i) => [1, 2, 5][i % 3] * 10 ** (Math.floor(i / 3) - 7));
 
+// The least round number that is not below `value`.
+export const roundUp = (value) => STEPS.find((step) => step >= value) ?? value;
+
+// Functions on [0, 1], with values from -height to height. low: as low as a strip, without numbers along x.
 export class Plot {
-  constructor(canvas, draw, height = 3.2) {
-    this.canvas = canvas;
-    this.height = height;
-    this.pen = canvas.getContext("2d");
+  constructor(canvas, draw, { height = 3.2, low = false } = {}) {
+    Object.assign(this, { canvas, height, low, bottom: low ? 4 : BOTTOM });
+    this.front = canvas.getContext("2d");
+    this.back = new OffscreenCanvas(1, 1).getContext("2d");
     fit(canvas, () => draw());
   }
 
   get inner() {
-    return { w: this.canvas.clientWidth - LEFT - RIGHT, h: this.canvas.clientHeight - TOP - BOTTOM };
+    return { w: this.canvas.clientWidth - LEFT - RIGHT, h: this.canvas.clientHeight - TOP - this.bottom };
   }
 
   x(t) { return LEFT + t * this.inner.w; }
@@ -51,13 +69,35 @@ export class Plot {
     return { t: Math.min(1, Math.max(0, t)), value: (0.5 - (event.clientY - box.top - TOP) / this.inner.h) * 2 * this.height };
   }
 
-  start() {
-    const { pen, canvas } = this, ratio = canvas.width / canvas.clientWidth;
+  // Draws `top` over `ground`, which is drawn anew only if `version`, the scale, the size or the theme has changed.
+  frame(version, ground, top) {
+    const { canvas, front, back } = this, key = [version, this.height, canvas.width, canvas.height, themes].join();
+    if (!canvas.width) return;
+    if (key !== this.key) {
+      Object.assign(back.canvas, { width: canvas.width, height: canvas.height });
+      this.key = key;
+      this.within(back, () => { this.axes(); ground(); });
+    }
+    front.resetTransform();
+    front.clearRect(0, 0, canvas.width, canvas.height);
+    front.drawImage(back.canvas, 0, 0);
+    this.within(front, top);
+  }
+
+  within(pen, draw) {
+    const { canvas } = this, ratio = canvas.width / canvas.clientWidth;
+    this.pen = pen;
     pen.setTransform(ratio, 0, 0, ratio, 0, 0);
-    pen.clearRect(0, 0, canvas.clientWidth, canvas.clientHeight);
+    pen.save();
+    draw();
+    pen.restore();
+  }
+
+  axes() {
+    const { pen, canvas } = this;
     pen.font = `11px ${getComputedStyle(document.body).fontFamily}`;
     pen.lineWidth = 1;
-    const step = [0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 1000, 1e4, 1e5, 1e6].find((s) => this.height / s <= 3.4) ?? this.height;
+    const step = roundUp(this.height / (this.low ? 1.9 : 3.6));
     for (let i = -Math.floor(this.height / step); i * step <= this.height; i++) {
       pen.strokeStyle = colour("line");
       pen.globalAlpha = i ? 0.6 : 1;
@@ -67,17 +107,14 @@ export class Plot {
       pen.textAlign = "right";
       pen.fillText(String(Number((i * step).toPrecision(3))).replace("-", "−"), LEFT - 7, this.y(i * step) + 4);
     }
-    for (const t of [0, 0.5, 1]) {
+    for (const t of this.low ? [] : [0, 0.5, 1]) {
       pen.textAlign = t === 0 ? "left" : t === 1 ? "right" : "center";
       pen.fillText(String(t), this.x(t), canvas.clientHeight - 4);
     }
-    pen.save();
     pen.beginPath();
-    pen.rect(LEFT - 1, 0, this.inner.w + 2 + RIGHT, canvas.clientHeight - BOTTOM + 4);
+    pen.rect(LEFT - 1, 0, this.inner.w + 2 + RIGHT, canvas.clientHeight - this.bottom + 4);
     pen.clip();
   }
-
-  end() { this.pen.restore(); }
 
   path(values, x, y) {
     this.pen.beginPath();

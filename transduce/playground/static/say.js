@@ -7,11 +7,11 @@ export const squared = (x) => {
   return x >= 0.1 ? x.toPrecision(2) : `${mantissa}e${Number(exponent)}`;
 };
 
-// Fills the places of a list of numbers that are named in `values`.
+// Fills the places of a list of numbers that are named in `values`; null leaves what is there.
 export function tell(stats, values) {
   for (const [name, value] of Object.entries(values)) {
     const place = stats.querySelector(`[data-stat="${name}"]`);
-    if (place.textContent !== value) place.textContent = value;
+    if (value !== null && place.textContent !== value) place.textContent = value;
   }
 }
 
