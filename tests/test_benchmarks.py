@@ -57,3 +57,11 @@ def test_fields_of_the_size_of_the_paper_fit_in_little_memory():
     prediction, _, checkpointed = rows[-3:]
     assert checkpointed["peak_mib"] < 3 * 1024 and prediction["peak_mib"] < 1.5 * 1024
     assert all(row["peak ratio"] < 1 < row["seconds ratio"] < 2 for row in rows[2::3])
+
+
+def test_the_page_is_as_fast_as_was_asked():
+    """As committed: a first prediction within 2 s of opening, then 30 answers a second."""
+    result = json.loads((ROOT / "results" / "benchmarks" / "page.json").read_text())
+    medians = {row["what"]: row["median"] for row in result["rows"]}
+    assert medians["seconds to the first prediction"] < 2
+    assert medians["answers a second, curves, n = 30"] >= 30

@@ -25,7 +25,9 @@ REFUSED = "Failed to load resource: the server responded with a status of 400"
 SHIFTS = """() => new Promise((told) => {
   const entries = [];
   new PerformanceObserver((list) => entries.push(...list.getEntries())).observe({ type: "layout-shift", buffered: true });
-  setTimeout(() => told(entries.filter((entry) => !entry.hadRecentInput).reduce((sum, entry) => sum + entry.value, 0)), 100);
+  const named = ({ node, previousRect: from, currentRect: to }) =>
+    `${node?.id || node?.className || node?.nodeName}: ${JSON.stringify([from, to])}`;
+  setTimeout(() => told(entries.filter((entry) => !entry.hadRecentInput).flatMap((entry) => entry.sources.map(named))), 100);
 })"""
 
 
@@ -63,7 +65,7 @@ def visit(browser, url):
 
     yield visit
     for page in visits:
-        assert page.evaluate(SHIFTS) == 0
+        assert page.evaluate(SHIFTS) == []
         page.context.close()
     assert [error for error in errors if REFUSED not in error] == [] and len(errors) == sum(expected)
     assert strangers == []
@@ -217,7 +219,7 @@ def test_the_hidden_operator_is_set_by_sliders_and_drawn_anew(visit):
 
 
 def test_a_fluid_is_stirred(visit):
-    page = visit("#flow")
+    page = visit("#/flow")
     asked, answer = settled(page, lambda: page.locator("#flow-t").fill("2"), "burgers/predict")
     assert asked["fluid"]["t"] == 2
     expect(stat(page, "error", "flow")).to_have_text(shown_percent(answer["error"]))
@@ -232,7 +234,7 @@ def test_a_fluid_is_stirred(visit):
 
 
 def test_drawings_are_told_apart(visit):
-    page = visit("#drawings")
+    page = visit("#/drawings")
     expect(page.locator(".class")).to_have_count(10)
     page.locator("#pad").focus()
     asked, answer = settled(page, lambda: page.keyboard.press("3"), "images/classify")
@@ -261,7 +263,7 @@ DROP = """([name, bytes]) => {
 
 
 def test_a_file_is_dropped_and_answered_and_a_bad_one_told_why(visit, url, tmp_path):
-    page = visit("#data", refusals=1)
+    page = visit("#/data", refusals=1)
     page.wait_for_timeout(200)
     page.evaluate(DROP, ["holiday.npz", list(b"not an archive")])
     expect(page.locator("#data-message")).to_contain_text("holiday.npz: the body of 14 bytes cannot be read as npz")

@@ -7,7 +7,7 @@ Everything a browser loads comes from here, which the policy in the headers make
 from __future__ import annotations
 
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, MutableMapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,7 +17,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from fastapi.staticfiles import StaticFiles
 
-from ..serving.limits import Guard, Limits
+from ..serving.limits import App, Guard, Limits, Receive, Scope, Send
 from ..types import TransduceError
 from . import adr, burgers, data, images
 from .models import model
@@ -32,15 +32,9 @@ HEADERS = {
 LIMITS = Limits(body_bytes=48 * 2**20, bodies_bytes=96 * 2**20, rate=400.0)
 
 
-def make_app() -> Any:
+def make_app() -> App:
     """The page and its server, behind its limits."""
     app = FastAPI(title="transduce play", docs_url=None, redoc_url=None, openapi_url=None)
-
-    @app.middleware("http")
-    async def headed(request: Request, answer: Callable[[Request], Awaitable[Response]]) -> Response:
-        response = await answer(request)
-        response.headers.update(HEADERS)
-        return response
 
     @app.exception_handler(TransduceError)
     async def refused(request: Request, error: TransduceError) -> JSONResponse:
@@ -60,7 +54,21 @@ def make_app() -> Any:
         return Response(data.sample(kind), media_type="application/octet-stream")
 
     app.mount("/", StaticFiles(directory=STATIC, html=True))
-    return Guard(app, LIMITS)
+    return _headed(Guard(app, LIMITS))
+
+
+def _headed(app: App) -> App:
+    """The app, every answer with HEADERS."""
+
+    async def headed(scope: Scope, receive: Receive, send: Send) -> None:
+        async def sent(message: MutableMapping[str, Any]) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message["headers"], *((name.encode(), value.encode()) for name, value in HEADERS.items())]
+            await send(message)
+
+        await app(scope, receive, sent)
+
+    return headed
 
 
 ROUTES: dict[str, Callable[..., dict[str, Any]]] = {

@@ -12,6 +12,7 @@ async function open(tab, focus = false) {
   }
   if (focus) tab.focus();
   const name = tab.getAttribute("aria-controls");
+  history.replaceState(null, "", `#/${name}`);
   if (started.has(name)) return;
   started.add(name);
   (await import(`./${name}.js`)).start();
@@ -41,4 +42,4 @@ theme.addEventListener("click", () => show(document.documentElement.dataset.them
 dark.addEventListener("change", () => show(dark.matches));
 show(dark.matches);
 for (const form of document.forms) form.addEventListener("submit", (event) => event.preventDefault());
-open(tabs.find((tab) => location.hash === `#${tab.getAttribute("aria-controls")}`) ?? tabs[0]);
+open(tabs.find((tab) => location.hash === `#/${tab.getAttribute("aria-controls")}`) ?? tabs[0]);

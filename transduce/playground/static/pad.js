@@ -2,7 +2,7 @@
 import { fit } from "./plot.js";
 
 export const SIDE = 28;
-const BOX = 20, FAINT = 0.1, BRUSH = 0.075;
+const READ = 112, BOX = 20, FAINT = 0.1, BRUSH = 0.075;  // READ: pixels a side from which 28 are made
 
 // Digits as strokes in the unit square, for those who draw by key.
 const STROKES = {
@@ -22,7 +22,7 @@ export class Pad {
   strokes = [];
 
   constructor(canvas, changed) {
-    Object.assign(this, { canvas, changed, pen: canvas.getContext("2d", { willReadFrequently: true }) });
+    Object.assign(this, { canvas, changed });
     fit(canvas, () => this.draw());
     canvas.addEventListener("pointerdown", (event) => {
       canvas.setPointerCapture(event.pointerId);
@@ -52,27 +52,43 @@ export class Pad {
   }
 
   draw(changed = false) {
-    const { pen, canvas } = this, size = canvas.width;
-    pen.clearRect(0, 0, size, size);
-    Object.assign(pen, { strokeStyle: "#fff", lineWidth: BRUSH * size, lineCap: "round", lineJoin: "round" });
-    for (const stroke of this.strokes) {
-      pen.beginPath();
-      pen.moveTo(stroke[0][0] * size, stroke[0][1] * size);
-      if (stroke.length === 1) pen.lineTo(stroke[0][0] * size, stroke[0][1] * size + 0.1);
-      for (let i = 1; i < stroke.length; i++) {  // through the middles, so that corners are round
-        const [a, b] = [stroke[i], stroke[Math.min(i + 1, stroke.length - 1)]];
-        pen.quadraticCurveTo(a[0] * size, a[1] * size, ((a[0] + b[0]) / 2) * size, ((a[1] + b[1]) / 2) * size);
-      }
-      pen.stroke();
-    }
+    ink(this.canvas.getContext("2d"), this.canvas.width, this.strokes);
     if (changed) this.changed();
   }
 
   // Pixels from 0 to 1, or null where nothing is drawn.
   image() {
-    const { width, height } = this.canvas, { data } = this.pen.getImageData(0, 0, width, height);
-    return centred(Float32Array.from({ length: width * height }, (_, i) => data[4 * i + 3] / 255), width);
+    const pen = new OffscreenCanvas(READ, READ).getContext("2d", { willReadFrequently: true });
+    ink(pen, READ, this.strokes);
+    return centred(opacity(pen, READ), READ);
   }
+}
+
+function ink(pen, size, strokes) {
+  pen.clearRect(0, 0, size, size);
+  Object.assign(pen, { strokeStyle: "#fff", lineWidth: BRUSH * size, lineCap: "round", lineJoin: "round" });
+  for (const stroke of strokes) {
+    pen.beginPath();
+    pen.moveTo(stroke[0][0] * size, stroke[0][1] * size);
+    if (stroke.length === 1) pen.lineTo(stroke[0][0] * size, stroke[0][1] * size + 0.1);
+    for (let i = 1; i < stroke.length; i++) {  // through the middles, so that corners are round
+      const [a, b] = [stroke[i], stroke[Math.min(i + 1, stroke.length - 1)]];
+      pen.quadraticCurveTo(a[0] * size, a[1] * size, ((a[0] + b[0]) / 2) * size, ((a[1] + b[1]) / 2) * size);
+    }
+    pen.stroke();
+  }
+}
+
+function opacity(pen, side) {
+  const { data } = pen.getImageData(0, 0, side, side);
+  return Float32Array.from({ length: side * side }, (_, i) => data[4 * i + 3] / 255);
+}
+
+function white(pixels, side) {
+  const picture = new ImageData(side, side);
+  picture.data.fill(255);
+  pixels.forEach((p, i) => { picture.data[4 * i + 3] = 255 * p; });
+  return picture;
 }
 
 export function centred(pixels, side) {
@@ -84,30 +100,21 @@ export function centred(pixels, side) {
   });
   if (right < 0) return null;
   const scale = BOX / (1 + Math.max(right - left, bottom - top)), w = (right - left + 1) * scale, h = (bottom - top + 1) * scale;
-  const whole = new OffscreenCanvas(side, side), picture = new ImageData(side, side);
-  pixels.forEach((p, i) => picture.data.set([255, 255, 255, 255 * p], 4 * i));
-  whole.getContext("2d").putImageData(picture, 0, 0);
-  const shrink = (dx, dy) => {
-    const pen = new OffscreenCanvas(SIDE, SIDE).getContext("2d");
+  const whole = new OffscreenCanvas(side, side);
+  whole.getContext("2d").putImageData(white(pixels, side), 0, 0);
+  const shrunk = (x, y) => {
+    const pen = new OffscreenCanvas(SIDE, SIDE).getContext("2d", { willReadFrequently: true });
     pen.imageSmoothingQuality = "high";
-    pen.drawImage(whole, left, top, right - left + 1, bottom - top + 1, dx, dy, w, h);
-    return read(pen);
+    pen.drawImage(whole, left, top, right - left + 1, bottom - top + 1, x, y, w, h);
+    return opacity(pen, SIDE);
   };
-  const first = shrink((SIDE - w) / 2, (SIDE - h) / 2);
   let [mass, x, y] = [0, 0, 0];
-  first.forEach((p, i) => { mass += p; x += p * (i % SIDE); y += p * Math.floor(i / SIDE); });
+  shrunk((SIDE - w) / 2, (SIDE - h) / 2).forEach((p, i) => { mass += p; x += p * (i % SIDE); y += p * Math.floor(i / SIDE); });
   const middle = (SIDE - 1) / 2, within = (at, size) => Math.min(SIDE - size, Math.max(0, at));
-  return shrink(within((SIDE - w) / 2 + middle - x / mass, w), within((SIDE - h) / 2 + middle - y / mass, h));
-}
-
-function read(pen) {
-  const { data } = pen.getImageData(0, 0, SIDE, SIDE);
-  return Float32Array.from({ length: SIDE * SIDE }, (_, i) => data[4 * i + 3] / 255);
+  return shrunk(within((SIDE - w) / 2 + middle - x / mass, w), within((SIDE - h) / 2 + middle - y / mass, h));
 }
 
 // Pixels on a canvas of their own size.
 export function show(canvas, pixels) {
-  const picture = new ImageData(SIDE, SIDE);
-  pixels?.forEach((p, i) => picture.data.set([255, 255, 255, 255 * p], 4 * i));
-  canvas.getContext("2d").putImageData(picture, 0, 0);
+  canvas.getContext("2d").putImageData(pixels ? white(pixels, SIDE) : new ImageData(SIDE, SIDE), 0, 0);
 }
