@@ -90,7 +90,7 @@ def drag(page: Page, canvas: str, stats: str, seconds: float) -> float:
     before, start, step = answers(page, stats), time.perf_counter(), 0
     while time.perf_counter() - start < seconds:
         step += 1
-        page.mouse.move(x + step % 7, y + 0.3 * box["height"] * (abs(step % 80 - 40) / 20 - 1))
+        page.mouse.move(x + step % 7, y + 0.3 * box["height"] * (-1) ** step, steps=40)
     rate = (answers(page, stats) - before) / (time.perf_counter() - start)
     page.mouse.up()
     return rate
