@@ -92,3 +92,11 @@ def test_the_servers_memory_stayed_flat():
     rows = json.loads((ROOT / "results" / "benchmarks" / "serving.json").read_text())["rows"]
     check_served(rows)
     assert all(row["requests"] == 2000 and row["MiB most"] < 1.05 * row["MiB before"] for row in rows)
+
+
+def test_the_page_is_as_fast_as_was_asked():
+    """As committed: a first prediction within 2 s of opening, then 30 answers a second."""
+    result = json.loads((ROOT / "results" / "benchmarks" / "page.json").read_text())
+    medians = {row["what"]: row["median"] for row in result["rows"]}
+    assert medians["seconds to the first prediction"] < 2
+    assert medians["answers a second, curves, n = 30"] >= 30

@@ -1,4 +1,4 @@
-"""The command line: transduce regress | train | generate | evaluate | reproduce | export | serve.
+"""The command line: transduce regress | train | generate | evaluate | reproduce | export | serve | play.
 
 Bad input ends in one line, `transduce: error: ...`, and exit code 2. What takes long to import waits inside the commands. Of the
 processes that torchrun starts, only the first says what was done.
@@ -510,6 +510,26 @@ def serve(
     from .serving.command import serve
 
     serve(model.split(","), host, port, token, max_mb * 2**20, rate, expire, partial(print, flush=True))
+
+
+@app.command(epilog="Example: transduce play --port 8642")
+def play(
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Where on this machine; 0 for any that is free.")] = 8642,
+    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Whether to open the page.")] = True,
+) -> None:
+    """Try it in a page in the browser, served to this machine alone."""
+    import webbrowser
+
+    from .playground import start
+    from .playground.app import make_app, warm_up
+
+    def ready(url: str) -> None:
+        _say(f"the page is at {url}    (Ctrl-C ends it)")
+        if browser:
+            webbrowser.open(url)
+
+    warm_up()
+    start(make_app(), "127.0.0.1", port, ready)
 
 
 def main() -> None:

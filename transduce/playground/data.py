@@ -1,0 +1,159 @@
+"""The tab of one's own data: pairs and queries in files, the regression's answers back. Nothing is stored.
+
+An .npz file holds `v` and `u`, and `v_query` beside them or `v` in a file of its own; `x` if sensors are scattered. A .csv file has a
+function in each row, whose first cell says what it is: v, u or v_query.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import io
+import time
+import warnings
+from typing import Annotated, Any
+
+import numpy as np
+from pydantic import BaseModel, Field
+
+from .. import weights
+from ..families import AdvectionDiffusionReaction
+from ..random_fields import generator_for
+from ..serving.bodies import read_csv, read_npz, write_npz
+from ..types import ExampleSet, TransduceError
+from .models import model
+from .packing import packed
+
+BYTES = 32 * 2**20  # of the arrays of a file, unpacked
+MOST = 1000  # pairs, and queries
+KINDS = ("v", "u", "v_query")
+FIRST = ("adr", "burgers", "images")  # the order in which models are tried
+DRAWN = 12  # answers that the page draws
+
+
+class Upload(BaseModel):
+    """A file: its name and its bytes, in base64."""
+
+    name: Annotated[str, Field(max_length=255)]
+    content: str
+
+
+class Files(BaseModel):
+    """What was dropped; model: default, the first that takes the data."""
+
+    files: Annotated[list[Upload], Field(min_length=1, max_length=3)]
+    model: str | None = None
+
+
+def arrays_of(upload: Upload) -> dict[str, np.ndarray]:
+    """The named arrays in a file."""
+    try:
+        body = base64.b64decode(upload.content, validate=True)
+    except (binascii.Error, ValueError):
+        raise TransduceError(f"the content of {upload.name} is not base64. Send its bytes in that.") from None
+    suffix = upload.name.lower().rpartition(".")[2]
+    if suffix not in ("npz", "csv"):
+        raise TransduceError(f"{upload.name} is neither .npz nor .csv; expected one of these. Convert it, or use `transduce regress`.")
+    try:
+        return read_npz(body, BYTES) if suffix == "npz" else _kinds(body)
+    except TransduceError as error:
+        raise TransduceError(f"{upload.name}: {error}") from None
+
+
+def _kinds(body: bytes) -> dict[str, np.ndarray]:
+    """The rows of a table by what their first cell says they are."""
+    rows: dict[str, list[bytes]] = {}
+    for line in body.removeprefix(b"\xef\xbb\xbf").splitlines():
+        kind, _, values = line.partition(b"," if b"," in line else b";" if b";" in line else b"\t")
+        rows.setdefault(kind.strip().strip(b'"').decode("latin-1"), []).append(values)
+    found = {kind: b"\n".join(rows[kind]) for kind in KINDS if kind in rows}
+    if not found:
+        first = next(iter(rows), "")
+        raise TransduceError(
+            f"its first row begins with {first[:40]!r}, and none with v, u or v_query; expected a function in each row, and first what it "
+            "is, like v,0,0.31,0.58. Add that column."
+        )
+    return {kind: read_csv(table, BYTES) for kind, table in found.items()}
+
+
+def read(uploads: list[Upload]) -> tuple[ExampleSet, np.ndarray, np.ndarray | None]:
+    """Pairs and queries, and the positions of the queries' sensors if they have their own."""
+    tables = [arrays_of(upload) for upload in uploads]
+    paired = [table for table in tables if "u" in table]
+    rest = [table for table in tables if "u" not in table]
+    names = sorted({name for table in tables for name in table})
+    if len(paired) != 1 or "v" not in paired[0]:
+        raise TransduceError(f"found {', '.join(names) or 'nothing'}; expected one file with the pairs, v and u. Name them so.")
+    asked = [table for table in (paired[0], *rest) if "v_query" in table] or [
+        {"v_query": table["v"]} | table for table in rest if "v" in table
+    ]
+    if len(asked) != 1:
+        raise TransduceError(
+            f"found {', '.join(names)} and {len(asked) or 'no'} queries; expected functions to answer for, as v_query beside v and u, or "
+            "as v in one file more."
+        )
+    pairs = ExampleSet(paired[0]["v"], paired[0]["u"], paired[0].get("x"))
+    v_query = asked[0]["v_query"]
+    if len(pairs) > MOST or len(v_query) > MOST:
+        raise TransduceError(
+            f"{len(pairs)} pairs and {len(v_query)} queries; this page takes up to {MOST} of each. For more, use `transduce regress`."
+        )
+    return pairs, v_query, asked[0].get("x") if asked[0] is not paired[0] else None
+
+
+def fitting(pairs: ExampleSet) -> dict[str, TransduceError | None]:
+    """Whether each bundled model takes such pairs, or what it says against them."""
+    said: dict[str, TransduceError | None] = {}
+    for name in sorted(weights.names(), key=lambda name: (name not in FIRST, FIRST.index(name) if name in FIRST else 0)):
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                model(name).regress(pairs[:1])
+            said[name] = None
+        except TransduceError as error:
+            said[name] = error
+    return said
+
+
+def regress(files: Files) -> dict[str, Any]:
+    """The answers, for the page to draw and to offer as files."""
+    pairs, v_query, x = read(files.files)
+    said = fitting(pairs)
+    fits = [name for name, error in said.items() if error is None]
+    name = files.model or next(iter(fits), FIRST[0])
+    if name not in said:
+        raise TransduceError(f"no model is called {name!r}; known: {', '.join(said)}.")
+    if (error := said[name]) is not None:
+        raise TransduceError(f"{name}: {error}" + (f" These take it: {', '.join(fits)}." if fits else ""))
+    T = model(name)
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        start = time.perf_counter()
+        O = T.regress(pairs)
+        u_hat, low, high = O.predict(v_query, x=x) if T.leaves_out else (O(v_query, x=x), None, None)
+        milliseconds = 1000 * (time.perf_counter() - start)
+    answer = {"model": name, "fits": fits, "n": len(pairs), "shape": list(u_hat.shape), "milliseconds": milliseconds}
+    answer |= {"warnings": [str(warning.message) for warning in warned], "npz": base64.b64encode(write_npz({"u": u_hat})).decode()}
+    drawn = {"v": v_query, "u": u_hat, "low": low, "high": high}
+    answer |= {key: None if array is None else packed(array[:DRAWN]) for key, array in drawn.items()}
+    return answer | {
+        "examples": packed(pairs.u[:100]),
+        "x": None if pairs.x is None else packed(pairs.x),
+        "csv": _table(u_hat) if u_hat.ndim == 2 else None,
+    }
+
+
+def sample(kind: str) -> bytes:
+    """A file such as the page takes: 20 pairs and 3 queries of an operator."""
+    task = AdvectionDiffusionReaction().sample_task(20, 3, generator_for("test", 0))
+    arrays = {"v": task.examples.v.numpy(), "u": task.examples.u.numpy(), "v_query": task.queries.v.numpy()}
+    if kind == "npz":
+        return write_npz(arrays)
+    return "".join(f"{name},{line}\n" for name, functions in arrays.items() for line in _table(functions).splitlines()).encode()
+
+
+def _table(functions: np.ndarray) -> str:
+    """Functions of one variable as text, a row for each."""
+    text = io.StringIO()
+    np.savetxt(text, functions, fmt="%.9g", delimiter=",")
+    return text.getvalue()
