@@ -75,8 +75,8 @@ def stat(page, name, of="curves"):
     return page.locator(f'#{of}-stats [data-stat="{name}"]')
 
 
-def settled(page, act, path="adr/predict"):
-    """The last question that an action led to, and its answer, once nothing is asked any more."""
+def settled(page, act, path="adr/predict", until=lambda asked: True):
+    """The last question that an action led to, and its answer, once nothing is asked any more and the question is the one that is meant."""
     asked, done = [], []
 
     def noted(request):
@@ -90,11 +90,11 @@ def settled(page, act, path="adr/predict"):
     page.on("requestfinished", finished)
     with page.expect_request(f"**/{path}"):
         act()
-    quiet = 0
-    while quiet < 2:
-        count = len(asked)
+    quiet, patience = 0, 20 / 0.06
+    while quiet < 2 and patience > 0:
+        count, patience = len(asked), patience - 1
         page.wait_for_timeout(60)
-        quiet = quiet + 1 if len(asked) == count and asked[-1] in done else 0
+        quiet = quiet + 1 if len(asked) == count and asked[-1] in done and until(asked[-1].post_data_json) else 0
     page.remove_listener("request", noted)
     page.remove_listener("requestfinished", finished)
     return asked[-1].post_data_json, asked[-1].response().json()
@@ -220,7 +220,7 @@ def test_the_hidden_operator_is_set_by_sliders_and_drawn_anew(visit):
 
 def test_a_fluid_is_stirred(visit):
     page = visit("#/flow")
-    asked, answer = settled(page, lambda: page.locator("#flow-t").fill("2"), "burgers/predict")
+    asked, answer = settled(page, lambda: page.locator("#flow-t").fill("2"), "burgers/predict", lambda asked: asked["fluid"]["t"] == 2)
     assert asked["fluid"]["t"] == 2
     expect(stat(page, "error", "flow")).to_have_text(shown_percent(answer["error"]))
     expect(page.locator('[data-flow="t"]')).to_have_text("2 s later")
