@@ -176,7 +176,7 @@ def test_examples_come_and_go(visit):
 def test_a_click_shows_the_influence_of_an_example(visit):
     page = visit()
     page.wait_for_selector("#curves-stats[data-first]")
-    page.wait_for_function("() => [...document.querySelectorAll('.cell i')].some((bar) => bar.style.height === '100%')")
+    page.wait_for_function("() => [...document.querySelectorAll('.cell i')].some((bar) => bar.style.transform === 'scaleY(1)')")
     asked, answer = settled(page, page.locator(".cell").nth(7).click, "adr/influence")
     assert asked["chosen"] == 7 and len(answer["influence"]) == 30 and answer["without"] is not None
     order = np.argsort(-np.abs(answer["influence"])).tolist()

@@ -253,7 +253,8 @@ def test_only_this_machine_is_served(client):
 
 def test_the_command_says_where_the_page_is(monkeypatch):
     seen = {}
-    monkeypatch.setattr("transduce.playground.app.warm_up", lambda: None)
+    for name in ("warm_up", "warm_the_rest"):
+        monkeypatch.setattr(f"transduce.playground.app.{name}", lambda: None)
     monkeypatch.setattr("webbrowser.open", lambda url: seen.setdefault("opened", url))
 
     def start(app, host, port, ready):

@@ -85,15 +85,19 @@ ROUTES: dict[str, Callable[..., dict[str, Any]]] = {
 
 
 def warm_up() -> None:
-    """Have the first prediction ready when the page opens, and the other models soon after. One thread: a prediction is a matter of
-    milliseconds, in which threads would mostly wait for each other."""
+    """Have the first prediction ready when the page opens. One thread: a prediction is a matter of milliseconds, in which threads would
+    mostly wait for each other."""
     torch.set_num_threads(1)
     hidden = adr.Hidden(seed=1)
     adr.influences(adr.Asked(hidden=hidden, examples=tuple(range(30)), v=(0.5,) * adr.POINTS))
     adr.predict(adr.Asked(hidden=hidden, examples=tuple(range(30)), v=(0.5,) * adr.POINTS))
-    threading.Thread(target=_warm_the_rest, daemon=True).start()
 
 
-def _warm_the_rest() -> None:
+def warm_the_rest() -> None:
+    """Have the other models ready soon after, while the page is looked at. Not a daemon: what torch does must come to an end."""
+    threading.Thread(target=_load_the_rest).start()
+
+
+def _load_the_rest() -> None:
     model("images")
     burgers.predict(burgers.Stirred(fluid=burgers.Fluid(seed=1)))

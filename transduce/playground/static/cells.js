@@ -32,7 +32,7 @@ export class Cells {
       cell.classList.toggle("chosen", i === chosen);
       cell.classList.toggle("outlier", flagged.includes(i));
       cell.classList.toggle("negative", share < 0);
-      cell.firstChild.style.height = `${100 * Math.abs(share)}%`;
+      cell.firstChild.style.transform = `scaleY(${Math.abs(share)})`;
     });
   }
 }
