@@ -23,7 +23,7 @@ def days(n, seed=0):
     return ExampleSet(v, 101_000 + 60 * (v - 280).roll(1, 2) + 3 * (v - 280) ** 2)
 
 
-COMPARED = [{}, {"slopes": True, "reach": 12.0, "block": 2}]  # fields as a whole, and near each of four places
+COMPARED = [{}, {"slopes": 1.0, "reach": 12.0, "block": 2}]  # fields as a whole, and near each of four places
 everywhere_and_near = pytest.mark.parametrize("compared", COMPARED, ids=["everywhere", "near"])
 
 
@@ -46,7 +46,7 @@ def test_coefficients_of_a_region_measure_the_latitude_weighted_error():
 
 
 def test_slopes_come_beside_values_and_are_left_out_again():
-    space, f = Region(LAT, LON, slopes=True).double(), days(20).v
+    space, f = Region(LAT, LON, slopes=1.0).double(), days(20).v
     space.measure(f)
     c = space.encode(f)
     assert c.shape == (20, 12 + 9 + 8) and space_from_config(space.config()).slopes
@@ -67,9 +67,18 @@ def test_regions_are_on_the_globe(lat):
     with pytest.raises(TransduceError, match="latitudes from 90 down to -90"):
         Region(lat, LON)
     with pytest.raises(TransduceError, match="two with slopes"):
-        Region((50.0,), LON, slopes=True)
-    with pytest.raises(TransduceError, match=r"reach=-1.* expected degrees from 0"):
+        Region((50.0,), LON, slopes=1.0)
+    with pytest.raises(TransduceError, match=r"reach=-1.* degrees from 0"):
         Region(LAT, LON, reach=-1.0)
+
+
+@pytest.mark.parametrize(("kappa", "U"), [("representer", Region(LAT, LON)), ("metric", Region(LAT[:2], LON)), ("metric", Euclidean(12))])
+def test_what_looks_near_places_answers_at_their_points(kappa, U):
+    with pytest.raises(TransduceError, match="expected kappa='metric', and for U a Region of the same grid"):
+        Transducer(Region(LAT, LON, reach=12.0), U, depth=1, kappa=kappa)
+
+
+def test_signals_are_positive():
     with pytest.raises(TransduceError, match=r"signal=0.* expected a number above 0"):
         Metric(4, 4, signal=0.0)
 
@@ -112,7 +121,7 @@ def test_the_metric_kernel_is_the_one_of_its_equation():
 
 def test_a_kernel_at_a_place_is_that_of_fields_seen_from_there():
     """Each block is told as a kernel of its own would, whose fields count by how near they are."""
-    space = Region(LAT, LON, slopes=True, reach=12.0, block=2)
+    space = Region(LAT, LON, slopes=1.0, reach=12.0, block=2)
     near, place = space.neighbourhoods()
     assert place.tolist() == [0, 0, 1, 1, 0, 0, 1, 1, 2, 2, 3, 3]
     values, slopes = near[:, :12], near[:, 12:]

@@ -418,7 +418,7 @@ def make_fabric() -> Any:
 
 
 def validation_tasks(family: OperatorFamily, training: Training) -> list[dict[str, Tensor]]:
-    """Tasks that training never sees, at n = 50 or the nearest trained n, with 50 queries or as many as the family can give."""
+    """Draws that training never makes, at n = 50 or the nearest trained n, with 50 queries or as many as a task of the family can give."""
     n = min(max(50, training.n[0]), training.n[1])
     m = min(50, getattr(family, "pairs", n + 50) - n)
     draws = (family.sample_task(n, m, generator_for("validation", training.seed, i)) for i in range(training.validation_tasks))

@@ -36,11 +36,18 @@ class Remembering:
     kept: Period
 
     def trained(
-        self, T: Transducer, windows: OperatorFamily, training: Training, validation: OperatorFamily | None, out: Path, fabric: Any
+        self,
+        T: Transducer,
+        windows: OperatorFamily,
+        training: Training,
+        out: Path,
+        fabric: Any,
+        validation: OperatorFamily | None = None,
+        until: float = 0.0,
     ) -> tuple[Transducer, float | None]:
-        """T with its memory, and the validation error while only `known` was remembered."""
+        """T with its memory, and the validation error while only `known` was remembered. T's spaces are measured, if they were not."""
         learner, whole = (T.remember(ExampleSet(period.fields.v, period.fields.u)) for period in (self.known, self.kept))
-        error = metatrain(learner, windows, training, validation=validation, out=out, fabric=fabric)
+        error = metatrain(learner, windows, training, validation=validation, out=out, fabric=fabric, until=until)
         whole.layers.load_state_dict(learner.layers.state_dict())
         return whole, error
 
@@ -215,7 +222,7 @@ RECIPES = {
         Recipe(
             name="climate-europe",
             model={
-                "V": EUROPE | {"slopes": True, "reach": 10.0, "block": 4},
+                "V": EUROPE | {"slopes": 1.0, "level": 0.4, "reach": 10.0, "block": 4},
                 "U": EUROPE,
                 "kappa": "metric",
                 "signal": 16.0,
@@ -293,7 +300,7 @@ def train(
     if lesson is not None:
         metatrain(T, family, lesson, out=out / "lesson", fabric=fabric)
     if recipe.remembering is not None and data is None and start is None:
-        T, error = recipe.remembering.trained(T, family, training, validation, out, fabric)
+        T, error = recipe.remembering.trained(T, family, training, out, fabric, validation, until)
     else:
         error = metatrain(T, family, training, validation=validation, out=out, fabric=fabric, until=until)
     path = out / f"{recipe.name}.safetensors"

@@ -162,9 +162,7 @@ class Transducer(nn.Module):
             if neighbours:
                 g = Neighbours(d_u, heads, width, hidden, neighbours)
             own = kernel(kappa)(d_v, d_u, heads, width, **{name: options[name] for name in kernel(kappa).options})
-            if isinstance(own, Metric):
-                own = looking(own, V)
-            return Layer(f, g, Patchwise(own) if patches else own)
+            return Layer(f, g, Patchwise(own) if patches else looking(own, V, U))
 
         self.spread = nn.Parameter(torch.ones(V.size), requires_grad=False)
         self.prior: Layer | None = None
@@ -326,7 +324,8 @@ class Transducer(nn.Module):
     @torch.no_grad()
     def remember(self, examples: ExampleSet) -> Transducer:
         """A Transducer that knows what these examples tell before it is given any: they are kept in its weights (kernels/remembered.py).
-        Its own layer, which is not trained yet, regresses how the operator of new examples differs.
+        Its own layer, which is not trained yet, regresses how the operator of new examples differs. Spaces that measure fields and have
+        not yet, here and there, measure these.
 
         >>> T.remember(every_day).regress(last_fortnight)
         """

@@ -43,9 +43,16 @@ def prior_of(V: Space, U: Space, options: dict[str, Any]) -> Prior | Remembered:
         return spectral_prior(V, U, options)
     if options.keys() != {"pairs"}:
         raise TransduceError(f"a prior of pairs with options {', '.join(options)}; expected pairs alone. Leave the others out.")
-    return Remembered(looking(Metric(V.size, U.size), V), V.size, U.size, **options)
+    return Remembered(looking(Metric(V.size, U.size), V, U), V.size, U.size, **options)
 
 
-def looking(kappa: Metric, V: Space) -> Metric | Local:
+def looking(kappa: Kappa, V: Space, U: Space) -> Any:
     """The kernel as it is, or one at every place of a region whose fields are compared near places."""
-    return Local(kappa, *V.neighbourhoods()) if isinstance(V, Region) and V.reach else kappa
+    if not isinstance(V, Region) or not V.reach:
+        return kappa
+    if not isinstance(kappa, Metric) or not isinstance(U, Region) or U.grid != V.grid or U.size != U.points:
+        raise TransduceError(
+            f"V is a Region with reach={V.reach}, U {U.config()}, the kernel {type(kappa).__name__}; expected kappa='metric', and for U a "
+            "Region of the same grid without slopes. Leave reach out, or change the others."
+        )
+    return Local(kappa, *V.neighbourhoods())

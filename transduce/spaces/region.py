@@ -25,13 +25,11 @@ from torch import Tensor, nn
 from ..types import TransduceError
 from .base import Space
 
-SLOPES, LEVEL = 1.0, 0.4  # how much slopes count beside values, and what is left of the mean
-
 
 class Region(Space):
-    """lat, lon: of the grid, in degrees, latitudes from the north. slopes: for fields that are to be compared, and reach: how far from a
-    place, in degrees of arc, 0 for everywhere; places are the middles of blocks of block x block points. `measure` sets the mean field and
-    the units.
+    """lat, lon: of the grid, in degrees, latitudes from the north. Of fields that are to be compared, slopes: how much these count beside
+    values, 0 for not at all; level: what is then left of the mean; reach: how far from a place, in degrees of arc, is looked, 0 for
+    everywhere, places being the middles of blocks of block x block points. `measure` sets the mean field and the units.
 
     >>> Region((55.0, 52.5, 50.0), (-15.0, -12.5)).encode(fields).shape      # fields: (15, 3, 2)
     (15, 6)
@@ -40,16 +38,21 @@ class Region(Space):
     dims = 2
     root: Tensor
 
-    def __init__(self, lat: Sequence[float], lon: Sequence[float], slopes: bool = False, reach: float = 0.0, block: int = 4):
+    def __init__(
+        self, lat: Sequence[float], lon: Sequence[float], slopes: float = 0.0, level: float = 0.4, reach: float = 0.0, block: int = 4
+    ):
         super().__init__()
         self.lat, self.lon = tuple(float(degrees) for degrees in lat), tuple(float(degrees) for degrees in lon)
-        self.grid, self.points, self.slopes = (len(self.lat), len(self.lon)), len(self.lat) * len(self.lon), slopes
-        self.size = self.points + slopes * (2 * self.points - sum(self.grid))
+        self.grid, self.points, self.slopes, self.level = (len(self.lat), len(self.lon)), len(self.lat) * len(self.lon), slopes, level
+        self.size = self.points + (slopes > 0) * (2 * self.points - sum(self.grid))
         cosine = torch.tensor(self.lat, dtype=torch.float64).deg2rad().cos()
-        if min(self.grid) < 1 + slopes or max(map(abs, self.lat)) > 90 or list(self.lat) != sorted(self.lat, reverse=True):
+        if min(self.grid) < 1 + (slopes > 0) or max(map(abs, self.lat)) > 90 or list(self.lat) != sorted(self.lat, reverse=True):
             raise TransduceError(f"lat={self.lat}, lon={self.lon}; expected some of each, two with slopes, latitudes from 90 down to -90.")
-        if reach < 0 or block < 1:
-            raise TransduceError(f"reach={reach} and block={block}; expected degrees from 0, and points from 1.")
+        if slopes < 0 or level <= 0 or reach < 0 or block < 1:
+            raise TransduceError(
+                f"slopes={slopes}, level={level}, reach={reach}, block={block}; expected a weight from 0, a share above 0, degrees from 0, "
+                "and points from 1."
+            )
         self.reach, self.block = reach, block
         self.mean = nn.Parameter(torch.zeros(self.grid), requires_grad=False)
         self.unit = nn.Parameter(torch.ones(()), requires_grad=False)
@@ -58,8 +61,9 @@ class Region(Space):
         self.register_buffer("root", weights[:, None].float(), persistent=False)
 
     def config(self) -> dict[str, Any]:
-        compared = {"slopes": self.slopes, "reach": self.reach, "block": self.block} if self.slopes or self.reach else {}
-        return {"space": "Region", "lat": list(self.lat), "lon": list(self.lon)} | compared
+        near = {"reach": self.reach, "block": self.block} if self.reach else {}
+        steep = {"slopes": self.slopes, "level": self.level} if self.slopes else {}
+        return {"space": "Region", "lat": list(self.lat), "lon": list(self.lon), **steep, **near}
 
     @torch.no_grad()
     def measure(self, f: Float[Tensor, "n y x"]) -> bool:
@@ -98,8 +102,8 @@ class Region(Space):
         values = self._values(f)
         if not self.slopes:
             return values.flatten(-2)
-        pattern = values - (1 - LEVEL) * values.mean((-2, -1), keepdim=True)
-        share = SLOPES * (self.points / (self.size - self.points)) ** 0.5  # so that values and slopes count by their mean squares
+        pattern = values - (1 - self.level) * values.mean((-2, -1), keepdim=True)
+        share = self.slopes * (self.points / (self.size - self.points)) ** 0.5  # so that values and slopes count by their mean squares
         return torch.cat([pattern.flatten(-2), share * _slopes(values) / self.slope.to(f)], -1)
 
     def decode(self, c: Tensor, at: Any) -> Tensor:
@@ -107,7 +111,7 @@ class Region(Space):
             raise TransduceError(f"at={at} was asked of a model that answers on {self.grid[0]} x {self.grid[1]} points. Leave it out.")
         values = c[..., : self.points]
         if self.slopes:
-            values = values + (1 / LEVEL - 1) * values.mean(-1, keepdim=True)
+            values = values + (1 / self.level - 1) * values.mean(-1, keepdim=True)
         return self.mean.to(c) + self.unit.to(c) * values.unflatten(-1, self.grid) / self.root.to(c)
 
     def neighbourhoods(self) -> tuple[Float[Tensor, "p d"], Int[Tensor, " points"]]:

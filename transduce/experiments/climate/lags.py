@@ -29,7 +29,7 @@ def of_lag(lab: Lab, lag: int) -> Transducer:
     windows = replace(how.family, window=lab.scale.n + lag + how.training.queries - 1, lag=lag)
     training = replace(how.training, n=(lab.scale.n, lab.scale.n), **({"steps": lab.scale.steps} if lab.scale.steps else {}))
     folder = lab.work / "trainings" / f"lag-{lag}-{identity(BEST)}-{training.steps}"
-    return how.remembering.trained(kernel_alone(), windows, training, None, folder, make_fabric())[0]
+    return how.remembering.trained(kernel_alone(), windows, training, folder, make_fabric())[0]
 
 
 def measure(lab: Lab) -> list[Row]:

@@ -13,7 +13,6 @@ from ...baselines.inductive import CHOSEN, Rival
 from ...families import ClimateHistory, ClimateWindows, Period
 from ...metatraining import Training, make_fabric
 from ...recipes import Remembering
-from ...spaces.region import LEVEL, SLOPES
 from ...transducer import Transducer
 from ..lab import Lab, Row
 from ..trainings import trained
@@ -63,7 +62,11 @@ class Place:
 
 NORTH_PACIFIC = Place("north-pacific", ("1948", "1989"), ("1990", "1999"), ("2000", "2025"), 15, 1, 300, 100, 10, 7, 5)
 WINTERS = Place("winters", ("1949", "1979"), ("1980", "1989"), ("1990", "2010"), 5, 1, 22, 6, 1, 12, 3)
-NEAR: Mapping[str, Row] = {"north-pacific": {"reach": 20.0, "block": 11}, "winters": {"reach": 40.0, "block": 24}}  # else everywhere
+COMPARED: Mapping[str, Row] = {  # how fields are
+    "north-pacific": {"slopes": 1.0, "level": 0.4, "reach": 20.0, "block": 11},
+    "winters": {"slopes": 1.0, "level": 0.4, "reach": 40.0, "block": 24},
+    "globe": {"slopes": 1.0, "level": 0.4},
+}
 GLOBE = Place("globe", ("1948", "1989"), ("1990", "1999"), ("2000", "2013"), 15, 1, 300, 100, 10, 12, 5)
 
 
@@ -71,7 +74,7 @@ def remembering(lab: Lab, place: Place) -> Transducer:
     """A model like climate-europe of this place."""
     fields = place.period(place.learned).fields
     space = {"space": "Region", "lat": fields.lat.tolist(), "lon": fields.lon.tolist()}
-    model = {"V": {**space, "slopes": True, **NEAR.get(place.name, {})}, "U": space, "kappa": "metric", "depth": 1}
+    model = {"V": space | COMPARED[place.name], "U": space, "kappa": "metric", "depth": 1}
     steps = {"steps": lab.scale.region_steps, "validate_every": lab.scale.region_steps}
     how = replace(LEARNING, n=(place.history, place.history), queries=place.queries, **steps)
     kernel = trained(lab, model, how, ClimateHistory(place.period(place.learned), block=place.block), None)
@@ -79,7 +82,7 @@ def remembering(lab: Lab, place: Place) -> Transducer:
     windows = ClimateWindows(place.period(place.chosen), place.n + place.lag + place.asked - 1, place.lag)
     adapting = replace(ADAPTING, n=(place.n, place.n), queries=place.asked, **steps)
     then, folder = Remembering(place.period(place.learned), place.kept), lab.work / "trainings" / f"{kernel.identity}-windows"
-    return then.trained(kernel.T, windows, adapting, None, folder, make_fabric())[0]
+    return then.trained(kernel.T, windows, adapting, folder, make_fabric())[0]
 
 
 def of_patches(lab: Lab, place: Place) -> Transducer:
@@ -113,7 +116,7 @@ def tuned(name: str, place: Place, steps: int) -> Rival:
 def identities() -> dict[str, str]:
     """Of the regressors of these places: what is the same of each in all of them."""
     ours = {
-        REMEMBERING: f"{asdict(LEARNING)}, {asdict(ADAPTING)}, {LEVEL}, {SLOPES}, {NEAR}",
+        REMEMBERING: f"{asdict(LEARNING)}, {asdict(ADAPTING)}, {COMPARED}",
         PAPER: f"{PATCHES}, {asdict(PATCHES_TRAINING)}",
     }
     return {f"{name}, elsewhere": what for name, what in {**ours, **{name: repr(GRIDS.get(name, CHOSEN[name])) for name in RIVALS}}.items()}
