@@ -16,7 +16,7 @@ from conftest import small_transducer
 from transduce import ExampleSet, Task, Training, TransduceError, evaluate, metatrain
 from transduce.baselines import KernelRidge, Maml
 from transduce.evaluation import summarise
-from transduce.metatraining import LOSSES, Episode, draw, stack
+from transduce.metatraining import LOSSES, Episode, draw, stack, validation_tasks
 from transduce.metrics import relative_mse
 from transduce.optimisers import Muon, orthogonalise
 from transduce.random_fields import SPLITS, generator_for, seed_for
@@ -268,6 +268,17 @@ def test_tasks_of_two_processes_are_those_of_one():
     double = [draw(Scalings(), training, step=3, rank=rank) for rank in (0, 1)]
     for key, value in single.items():
         assert torch.equal(value, torch.cat([part[key] for part in double]))
+
+
+def test_validation_asks_for_no_more_pairs_than_tasks_have():
+    class Few(Scalings):
+        pairs = 9
+
+    tasks = validation_tasks(Few(), TRAINING)
+    assert {(task["v"].shape[1], task["v_query"].shape[1]) for task in tasks} == {(6, 3)}
+    Few.pairs = 6
+    with pytest.raises(TransduceError, match="tasks of 6 pairs; expected more than the 6 examples"):
+        validation_tasks(Few(), TRAINING)
 
 
 def test_training_never_draws_a_validation_or_test_seed():

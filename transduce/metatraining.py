@@ -421,6 +421,10 @@ def validation_tasks(family: OperatorFamily, training: Training) -> list[dict[st
     """Draws that training never makes, at n = 50 or the nearest trained n, with 50 queries or as many as a task of the family can give."""
     n = min(max(50, training.n[0]), training.n[1])
     m = min(50, getattr(family, "pairs", n + 50) - n)
+    if m < 1:
+        raise TransduceError(
+            f"tasks of {described(family)} have {n + m} pairs; expected more than the {n} examples of training, to validate on."
+        )
     draws = (family.sample_task(n, m, generator_for("validation", training.seed, i)) for i in range(training.validation_tasks))
     return [stack([task]) for task in draws]
 

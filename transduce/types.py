@@ -89,7 +89,7 @@ class Operator(Protocol):
 
 @runtime_checkable
 class OperatorFamily(Protocol):
-    """The space B with a distribution over it."""
+    """The space B with a distribution over it. One whose operators have only so many pairs says how many, as `pairs`."""
 
     def sample_task(self, n: int, m: int, generator: torch.Generator) -> Task:
         """Draw one operator, n example pairs and m query pairs of it."""

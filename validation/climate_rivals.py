@@ -19,6 +19,7 @@ from typing import Any
 import torch
 
 from transduce.baselines import INDUCTIVE
+from transduce.baselines.inductive import VIT
 from transduce.experiments.lab import Lab
 from transduce.families import ClimateFields, latitude_weighted_mse, load_climate
 from transduce.files import provenance
@@ -69,7 +70,6 @@ KERNELS += [
         {"alpha": 0.05, "linear": 0.03, "level": 0.6},
     )
 ]
-VIT: Choice = {"patch": 3, "width": 64, "depth": 3, "dropout": 0.1, "weight_decay": 0.05, "lr": 3e-3, "steps": 4000}
 FNO: Choice = {"modes": 5, "width": 24, "layers": 3, "padding": 0.25, "dropout": 0.0, "weight_decay": 0.3, "lr": 3e-3, "steps": 2000}
 CHOICES: dict[str, list[Choice]] = {
     "climatology": [{"window": window} for window in (5, 10, 15, 20, 30, 45, 60)],

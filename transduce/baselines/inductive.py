@@ -31,15 +31,15 @@ from .classical import expect_grid
 
 Answering = Callable[[ClimateFields], Any]
 R = TypeVar("R", bound="Rival")
-_VIT = {"patch": 3, "width": 64, "depth": 3, "dropout": 0.1, "weight_decay": 0.05, "lr": 3e-3, "steps": 4000}
+VIT = {"patch": 3, "width": 64, "depth": 3, "dropout": 0.1, "weight_decay": 0.05, "lr": 3e-3, "steps": 4000}
 CHOSEN: dict[str, dict[str, Any]] = {
     "climatology": {"window": 45},
     "nearest-day": {"neighbours": 30},
     "ridge": {"alpha": 3e-4},
     "kernel-ridge": {"kernel": "matern", "level": 0.4, "width": 2.3, "alpha": 0.08, "linear": 0.1, "slopes": 1.4},
-    "vit": _VIT,
+    "vit": VIT,
     "vit-without-positions": {"patch": 11, "width": 128, "depth": 3, "dropout": 0.1, "weight_decay": 0.05, "lr": 1e-3, "steps": 4000},
-    "vit-positions-removed": _VIT,  # not chosen: what positions are worth to the one that has them
+    "vit-positions-removed": VIT,  # not chosen: what positions are worth to the one that has them
     "fno": {"modes": 6, "width": 24, "layers": 4, "padding": 0.0, "dropout": 0.0, "weight_decay": 1.0, "lr": 3e-3, "steps": 2000},
 }  # what did best in Europe on years that were held out: validation/climate_rivals.py
 PERIODS = {"Y": 1, "M": 12}  # steps of a year; days have 365
