@@ -422,9 +422,7 @@ def validation_tasks(family: OperatorFamily, training: Training) -> list[dict[st
     n = min(max(50, training.n[0]), training.n[1])
     m = min(50, getattr(family, "pairs", n + 50) - n)
     if m < 1:
-        raise TransduceError(
-            f"tasks of {described(family)} have {n + m} pairs; expected more than the {n} examples of training, to validate on."
-        )
+        raise TransduceError(f"{described(family)} has tasks of {n + m} pairs; expected more than the {n} examples, to validate on.")
     draws = (family.sample_task(n, m, generator_for("validation", training.seed, i)) for i in range(training.validation_tasks))
     return [stack([task]) for task in draws]
 
