@@ -28,8 +28,8 @@ from .base import Space
 
 class Region(Space):
     """lat, lon: of the grid, in degrees, latitudes from the north. Of fields that are to be compared, slopes: how much these count beside
-    values, 0 for not at all; level: what is then left of the mean; reach: how far from a place, in degrees of arc, is looked, 0 for
-    everywhere, places being the middles of blocks of block x block points. `measure` sets the mean field and the units.
+    values, 0 for not at all, True for as much; level: what is then left of the mean; reach: how far from a place, in degrees of arc, is
+    looked, 0 for everywhere, places being the middles of blocks of block x block points. `measure` sets the mean field and the units.
 
     >>> Region((55.0, 52.5, 50.0), (-15.0, -12.5)).encode(fields).shape      # fields: (15, 3, 2)
     (15, 6)
@@ -39,7 +39,7 @@ class Region(Space):
     root: Tensor
 
     def __init__(
-        self, lat: Sequence[float], lon: Sequence[float], slopes: float = 0.0, level: float = 0.4, reach: float = 0.0, block: int = 4
+        self, lat: Sequence[float], lon: Sequence[float], slopes: float | bool = 0.0, level: float = 0.4, reach: float = 0.0, block: int = 4
     ):
         super().__init__()
         self.lat, self.lon = tuple(float(degrees) for degrees in lat), tuple(float(degrees) for degrees in lon)
