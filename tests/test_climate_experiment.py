@@ -18,6 +18,7 @@ from transduce.experiments.lab import Lab
 from transduce.families import climate_data, latitude_weighted_mse, load_climate, previous_week
 from transduce.recipes import CHOSEN_ON, KNOWN, LEARNED_FROM, recipe
 from transduce.report import markdown_table
+from validation import climate_kernel
 
 RESULTS = Path(__file__).parent.parent / "results" / "climate"
 TINY = replace(QUICK, every=200, curve_every=700)
@@ -117,6 +118,15 @@ def test_the_memory_alone_is_what_a_context_is_added_to():
             parameter.fill_(-5.0)
     context = setting.days(previous_week(whole, whole.time[3000]))
     assert np.allclose(setting.in_context(T, lambda day: context, at), remembered(T, at), rtol=1e-3)
+
+
+def test_no_other_choice_of_the_kernel_is_worth_much():
+    """As committed, on the years that it was chosen on: whole fields, or no slopes, are far worse, and nothing is far better."""
+    result = json.loads((RESULTS.parent / "validation" / "climate_kernel.json").read_text())
+    errors = {row["what"]: row["error"] for row in result["rows"]}
+    assert result["chosen"] == climate_kernel.CHOSEN and len(errors) == len(climate_kernel.CHOICES)
+    ours = errors["as it is"]
+    assert min(errors.values()) > ours - 0.2 and errors["reach = 0"] > ours + 0.5 and errors["slopes = 0"] > ours + 2
 
 
 @pytest.mark.parametrize("path", sorted(RESULTS.glob("*.json")), ids=lambda path: path.stem)
