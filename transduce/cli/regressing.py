@@ -120,10 +120,13 @@ def _pairs(T: Transducer, examples: Path, v: str, u: str, x: str) -> ExampleSet:
 
 
 def _classifies(T: Transducer) -> bool:
-    """Whether a model goes from images to classes."""
+    """Whether a model goes from images to classes: between their spaces, and by a recipe of images or a kernel that reads images."""
     from ..recipes import IMAGES_TO_CLASSES
 
-    return all(IMAGES_TO_CLASSES[space].items() <= T.config[space].items() for space in "VU")
+    match T.card:
+        case {"recipe": {"name": "images" | "images-softmax"}} | {"model": {"kappa": "convolutional"}}:
+            return all(IMAGES_TO_CLASSES[space].items() <= T.config[space].items() for space in "VU")
+    return False
 
 
 def _climate_answers(T: Transducer, examples: list[Path], queries: list[Path], v: str | None, u: str | None) -> Answers:
