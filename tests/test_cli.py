@@ -131,15 +131,15 @@ def test_regress_that_fails_leaves_no_file(asked, tmp_path):
 
 IMAGES = {
     "recipe": (lambda V: Transducer(V, Euclidean(10), depth=1, heads=1, width=4, hidden=8), {"recipe": {"name": "images-softmax"}}),
-    "kernel": (lambda V: Transducer(V, Euclidean(10), depth=1, kappa="convolutional", convolutions=(2,), width=4), {}),
+    "kernel": (lambda V: Transducer(V, Euclidean(10), depth=1, kappa="convolutional", convolutions=(2, 2), width=4), {}),
 }
 
 
-@pytest.fixture(params=IMAGES)
+@pytest.fixture
 def of_images(request, tmp_path):
     """The arguments of `regress` of an untrained model of images, as a function of pairs and queries."""
     torch.manual_seed(0)
-    make, card = IMAGES[request.param]
+    make, card = IMAGES[getattr(request, "param", "recipe")]
     make(Euclidean(784, power=0.5)).save_pretrained(tmp_path / "images.safetensors", **card)
 
     def arguments(v, u, queries):
@@ -151,6 +151,7 @@ def of_images(request, tmp_path):
     return arguments
 
 
+@pytest.mark.parametrize("of_images", IMAGES, indirect=True)
 def test_regress_of_images_wants_classes_and_pixels_from_0_to_1(of_images, tmp_path):
     v, u, queries = RNG.uniform(size=(5, 784)), np.eye(10)[:5], RNG.uniform(size=(3, 784))
     assert run(*of_images(v, u, queries)).exit_code == 0
