@@ -20,15 +20,13 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page
 
+from benchmarks.browser import chromium
 from transduce.files import provenance
 from transduce.report import markdown_table, write_rows
 from transduce.types import TransduceError
 
-CHROMIUM = Path("/usr/bin/chromium")
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
-FLAGS += ["--disable-component-update", "--disable-sync"]
 CURVES, FLOW = "#curves-stats", "#flow-stats"
 
 
@@ -61,13 +59,11 @@ def _listening(url: str, server: subprocess.Popen[bytes]) -> str:
 @contextmanager
 def opened(url: str, **options: Any) -> Iterator[Page]:
     """The page in Chromium, with its first prediction."""
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+    with chromium() as browser:
         page = browser.new_page(**({"viewport": {"width": 1280, "height": 900}} | options))
         page.goto(url)
         page.wait_for_selector(f"{CURVES}[data-first]")
         yield page
-        browser.close()
 
 
 def first(page: Page) -> float:

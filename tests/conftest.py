@@ -1,5 +1,8 @@
 """Shapes in signatures are checked while the tests run. What several files share."""
 
+import os
+import shutil
+
 from jaxtyping import install_import_hook
 
 install_import_hook("transduce", "beartype.beartype")
@@ -54,3 +57,14 @@ def model(tmp_path):
     T = Transducer(SineModes(8), SineModes(8), depth=1, heads=1, width=4, hidden=8)
     T.save_pretrained(tmp_path / "tiny.safetensors")
     return tmp_path / "tiny.safetensors"
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Chromium, or tests that are skipped, unless CI asks for them."""
+    if shutil.which("chromium") is None and "CI" not in os.environ:
+        pytest.skip("there is no chromium (apt-get install chromium)")
+    from benchmarks.browser import chromium
+
+    with chromium() as browser:
+        yield browser

@@ -293,11 +293,20 @@ BAD = {
     "images as planes": (lambda X, y: (X.reshape(-1, 28, 28), y), r"shape \(30, 28, 28\); .* your data: X\.reshape\(len\(X\), -1\)\.$"),
     "one image": (lambda X, y: (X[0], y[:1]), r"^X has shape \(784,\); expected .* your data: X\.reshape\(1, -1\) for a single image\.$"),
     "one label": (lambda X, y: (X, y[0]), r"1d array, got an array of shape \(\) .* Give y as n labels"),
-    "labels of a regression": (lambda X, y: (X, y + 0.5), r"not of classes: Unknown label type: continuous.* y\.astype\(str\)"),
+    "labels of a regression": (
+        lambda X, y: (X, y + 0.5),
+        r"not of classes: Unknown label type: continuous.* use TransducerRegressor; .*\(str\)\.$",
+    ),
+    "None among labels": (lambda X, y: (X, [None, *y[1:]]), r"^y is None for 1 of 30 rows; expected a class for each\. Drop the rows"),
+    "one-hot labels": (
+        lambda X, y: (X, np.eye(10)[y]),
+        r"shape \(30, 10\) .* Give y as n labels, .*: np\.argmax\(y, 1\), if y is one-hot\.$",
+    ),
     "labels of two kinds": (
         lambda X, y: (X, np.where(y == 0, "none", y.astype(object))),
         r"not of classes: .* Expected labels of one kind",
     ),
+    "ragged labels": (lambda X, y: (X, [[1], [2, 3]] * 15), r"inhomogeneous .* Give y as n labels, one for each row of X\.$"),
     "several labels each": (lambda X, y: (X, np.column_stack([y, y])), r"1d array, got an array of shape \(30, 2\).* Give y as n labels"),
 }
 
@@ -320,7 +329,8 @@ def test_what_cannot_be_predicted_is_said(T):
     X, y, x, _ = drawn(30, 5)
     fitted = TransducerClassifier(model=T).fit(X, y)
     for spoilt, message in (
-        (x[:, :64], r"X has 64 features, but TransducerClassifier is expecting 784 .* the same columns in fit and predict\.$"),
+        (x[:, :64], r"X has 64 features, but TransducerClassifier is expecting 784 .* 28 x 28 pixels: see transduce\.families\.resized\.$"),
+        (x.astype(str).astype(object) + "?", r"could not convert string .* the same columns in fit and predict\.$"),
         (255 * x, "from 0 to 255; expected pixels from 0 to 1"),
         (np.full_like(x, np.nan), "3920 of 3920, the first in row 0, column 0"),
         (x[0], r"^X has shape \(784,\); .* X\.reshape\(1, -1\) for a single image\.$"),

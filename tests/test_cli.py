@@ -129,12 +129,18 @@ def test_regress_that_fails_leaves_no_file(asked, tmp_path):
     assert sorted(tmp_path.iterdir()) == before
 
 
+IMAGES = {
+    "recipe": (lambda V: Transducer(V, Euclidean(10), depth=1, heads=1, width=4, hidden=8), {"recipe": {"name": "images-softmax"}}),
+    "kernel": (lambda V: Transducer(V, Euclidean(10), depth=1, kappa="convolutional", convolutions=(2, 2), width=4), {}),
+}
+
+
 @pytest.fixture
-def of_images(tmp_path):
+def of_images(request, tmp_path):
     """The arguments of `regress` of an untrained model of images, as a function of pairs and queries."""
     torch.manual_seed(0)
-    T = Transducer(Euclidean(784, power=0.5), Euclidean(10), depth=1, heads=1, width=4, hidden=8)
-    T.save_pretrained(tmp_path / "images.safetensors")
+    make, card = IMAGES[getattr(request, "param", "recipe")]
+    make(Euclidean(784, power=0.5)).save_pretrained(tmp_path / "images.safetensors", **card)
 
     def arguments(v, u, queries):
         write_arrays(tmp_path / "pairs.npz", {"v": v, "u": u}, force=True)
@@ -145,6 +151,7 @@ def of_images(tmp_path):
     return arguments
 
 
+@pytest.mark.parametrize("of_images", IMAGES, indirect=True)
 def test_regress_of_images_wants_classes_and_pixels_from_0_to_1(of_images, tmp_path):
     v, u, queries = RNG.uniform(size=(5, 784)), np.eye(10)[:5], RNG.uniform(size=(3, 784))
     assert run(*of_images(v, u, queries)).exit_code == 0
@@ -159,9 +166,10 @@ def test_regress_of_images_wants_classes_and_pixels_from_0_to_1(of_images, tmp_p
     assert "v.npz[0, 0] is nan" in fails(*of_images(v, u, np.full((3, 784), np.nan)))
 
 
-def test_regress_of_other_vectors_takes_any_values(tmp_path, of_images):
-    Transducer(Euclidean(64), Euclidean(10), depth=1, heads=1, width=4, hidden=8).save_pretrained(tmp_path / "images.safetensors")
-    assert run(*of_images(255 * V[:, :1] + np.zeros(64), U[:, :10], QUERIES[:, :1] - np.zeros(64))).exit_code == 0
+@pytest.mark.parametrize(("size", "card"), [(64, IMAGES["recipe"][1]), (784, {}), (784, {"recipe": "mine"})], ids=str)
+def test_regress_of_other_vectors_takes_any_values(tmp_path, of_images, size, card):
+    IMAGES["recipe"][0](Euclidean(size)).save_pretrained(tmp_path / "images.safetensors", **card)
+    assert run(*of_images(255 * V[:, :1] + np.zeros(size), U[:, :10], QUERIES[:, :1] - np.zeros(size))).exit_code == 0
 
 
 BAD_EXAMPLES = {

@@ -59,9 +59,10 @@ def test_the_solver_agrees_with_differences_in_x(ks):
 def test_it_runs_from_nothing_to_errors_and_figures(ks, tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["kuramoto_sivashinsky.py"])
     monkeypatch.setattr(torch, "set_num_threads", lambda _: None)
+    monkeypatch.setattr(ks, "SIZES", [5])
     out, results = tmp_path / "runs", tmp_path / "results"
     ks.main(out, operators=4, steps=2, unseen=1, results=results)
     rows = json.loads((results / "kuramoto_sivashinsky.json").read_text())["rows"]
-    assert {row["regressor"] for row in rows} == {"ks", "kernel-ridge", "identity"}
+    assert {row["regressor"] for row in rows} == {"ks", "kernel-ridge", "identity", "local-kernel-ridge"}
     assert {path.name for path in out.iterdir()} >= {"tasks.zarr", "checkpoint.pt", "ks.safetensors"}
     assert len(list(results.glob("*.png"))) == 2

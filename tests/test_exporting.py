@@ -30,11 +30,9 @@ from transduce.types import to_tensor
 
 WEB = Path(__file__).parent / "web"
 PAGE = Path(__file__).parents[1] / "docs" / "export.md"
-CHROMIUM = "/usr/bin/chromium"
 RESULTS = Path(__file__).parents[1] / "results" / "benchmarks" / "export.json"
 LIVE = ["adr", "adr-softmax", "images", "images-softmax", "climate-europe"]  # those of fields take longer; benchmarks/export.py has them
 SEEN = {weights.load(name)[1]["model"]["kappa"] for name in LIVE}
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
 
 
 def session(path):
@@ -177,7 +175,7 @@ def test_bad_input_costs_no_time(pairs, tmp_path, monkeypatch):
     with pytest.raises(TransduceError, match="which have no other points"):
         vectors.regress(ExampleSet(np.ones((2, 3)), np.ones((2, 2)))).export(tmp_path / "operator.onnx", at=5)
     monkeypatch.setattr(exporting, "find_spec", lambda name: None if name == "onnxscript" else name)
-    with pytest.raises(TransduceError, match=r"and onnxscript cannot be imported. Install it: pip install 'transduce\[export\]'"):
+    with pytest.raises(TransduceError, match=r"and onnxscript cannot be imported. Install it: pip install -c .* '\.\[export\]'"):
         small_transducer(depth=1).float().regress(ExampleSet(*pairs[:2])).export(tmp_path / "operator.onnx")
     assert list(tmp_path.iterdir()) == []
 
@@ -226,20 +224,13 @@ def test_a_process_without_torch(bundled, name, tmp_path):
 
 
 @pytest.fixture(scope="module")
-def chromium():
-    """A browser, or a test that is skipped, unless CI asks for it."""
-    missing = [name for name in ("npm", CHROMIUM) if shutil.which(name) is None]
-    if missing and "CI" not in os.environ:
-        pytest.skip(f"there is no {' and no '.join(missing)}")
+def runtime():
+    """ONNX Runtime Web, or a test that is skipped, unless CI asks for it."""
+    if shutil.which("npm") is None and "CI" not in os.environ:
+        pytest.skip("there is no npm")
     installed, wanted = WEB / "node_modules" / "onnxruntime-web" / "package.json", json.loads((WEB / "package.json").read_text())
     if not installed.exists() or json.loads(installed.read_text())["version"] != wanted["dependencies"]["onnxruntime-web"]:
         subprocess.run(["npm", "ci"], cwd=WEB, check=True, capture_output=True, timeout=120)
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield browser
-        browser.close()
 
 
 class Quiet(SimpleHTTPRequestHandler):
@@ -248,7 +239,7 @@ class Quiet(SimpleHTTPRequestHandler):
 
 
 @pytest.fixture
-def served(tmp_path):
+def served(runtime, tmp_path):
     """A folder that is served on this machine alone, and its address."""
     for file in ("index.html", "operator.mjs"):
         shutil.copy(WEB / file, tmp_path)
@@ -267,10 +258,10 @@ ANSWER = """async ([file, values, shape]) => {
 }"""
 
 
-def test_a_browser(chromium, served, bundled):
+def test_a_browser(browser, served, bundled):
     """ONNX Runtime Web in Chromium, by the code that the page shows."""
     folder, address = served
-    page, complaints, asked = chromium.new_page(), [], set()
+    page, complaints, asked = browser.new_page(), [], set()
     page.on("console", lambda message: complaints.append(message.text) if message.type in ("error", "warning") else None)
     page.on("pageerror", lambda error: complaints.append(str(error)))
     page.on("request", lambda request: asked.add(request.url))

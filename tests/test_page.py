@@ -3,24 +3,20 @@ the library's. Speed is measured by benchmarks/page.py."""
 
 import base64
 import json
-import os
 import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
-from playwright.sync_api import expect, sync_playwright
+from playwright.sync_api import expect
 
 import transduce
-from benchmarks.page import CHROMIUM, FLAGS, served
+from benchmarks.page import served
 from transduce.families import AdvectionDiffusionReaction
 from transduce.metrics import relative_l2
 from transduce.random_fields import generator_for
 
-pytestmark = pytest.mark.skipif(
-    not CHROMIUM.exists() and not os.environ.get("CI"), reason=f"no browser at {CHROMIUM} (apt-get install chromium)"
-)
 REFUSED = "Failed to load resource: the server responded with a status of 400"
 SHIFTS = """() => new Promise((told) => {
   const entries = [];
@@ -35,14 +31,6 @@ SHIFTS = """() => new Promise((told) => {
 def url():
     with served() as url:
         yield url
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture
@@ -220,6 +208,7 @@ def test_the_hidden_operator_is_set_by_sliders_and_drawn_anew(visit):
 
 def test_a_fluid_is_stirred(visit):
     page = visit("#/flow")
+    page.wait_for_selector("#flow-stats[data-answers]")
     asked, answer = settled(page, lambda: page.locator("#flow-t").fill("2"), "burgers/predict", lambda asked: asked["fluid"]["t"] == 2)
     assert asked["fluid"]["t"] == 2
     expect(stat(page, "error", "flow")).to_have_text(shown_percent(answer["error"]))

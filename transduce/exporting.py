@@ -110,7 +110,8 @@ def _check_installed() -> None:
     missing = [name for name in NEEDED if find_spec(name) is None]
     if missing:
         raise TransduceError(
-            f"exporting needs {', '.join(NEEDED)}, and {', '.join(missing)} cannot be imported. Install it: pip install 'transduce[export]'"
+            f"exporting needs {', '.join(NEEDED)}, and {', '.join(missing)} cannot be imported. Install it: "
+            "pip install -c constraints.txt -e '.[export]'"
         )
 
 

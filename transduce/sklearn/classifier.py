@@ -83,7 +83,8 @@ class TransducerClassifier(Saved, ClassifierMixin, BaseEstimator):
         try:
             return validate_data(self, y=y)
         except ValueError as error:
-            raise TransduceError(f"{error} Give y as n labels, one for each row of X.") from None
+            one_hot = ": np.argmax(y, 1), if y is one-hot" if np.asarray(y, dtype=object).ndim == 2 else ""
+            raise TransduceError(f"{error} Give y as n labels, one for each row of X{one_hot}.") from None
 
     def _rows(self, X: Any, fitting: bool = False) -> NDArray[Any]:
         """X as scikit-learn reads it, or an error that says what is wrong with it."""
@@ -97,6 +98,9 @@ class TransducerClassifier(Saved, ClassifierMixin, BaseEstimator):
             remedy = "Expected rows of numbers, one or more, with the same columns in fit and predict."
             if not fitting and math.prod(shape) == self.n_features_in_:
                 remedy = f"If X is a single {what}, give X.reshape(1, -1)."
+            elif not self.vectors and "features, but" in str(error):
+                side = math.isqrt(self.n_features_in_)
+                remedy = f"Bring images to {side} x {side} pixels: see transduce.families.resized."
             raise TransduceError(f"{error} {remedy}") from None
         wrong = np.argwhere(~np.isfinite(X))
         if len(wrong):
@@ -165,9 +169,16 @@ def _check_spaces(T: Transducer) -> None:
 
 def _numbered(y: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     """The classes in order, and the number of each label's."""
+    values = y.tolist()
+    missing = sum(value is None for value in values)
+    if missing:
+        raise TransduceError(f"y is None for {missing} of {len(y)} rows; expected a class for each. Drop the rows that have none.")
     try:
         check_classification_targets(y)
         classes, labels = np.unique(y, return_inverse=True)
     except (TypeError, ValueError) as error:  # labels of several kinds have no order
-        raise TransduceError(f"y is not of classes: {error} Expected labels of one kind; give y.astype(str) or y.astype(int).") from None
+        remedy = "Expected labels of one kind; give y.astype(str)."
+        if all(isinstance(value, float) for value in values):
+            remedy = "For values to predict, use TransducerRegressor; if each is the name of a class, give y.astype(str)."
+        raise TransduceError(f"y is not of classes: {error} {remedy}") from None
     return classes, labels

@@ -1,0 +1,36 @@
+"""What commands say. Of the processes that torchrun starts, only the first says what was done."""
+
+from __future__ import annotations
+
+import os
+import sys
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+
+
+def complain(kind: str, message: object) -> None:
+    print(f"transduce: {kind}: {' '.join(str(message).split())}", file=sys.stderr)
+
+
+def say(line: str) -> None:
+    if int(os.environ.get("RANK", 0)) == 0:
+        print(line)
+
+
+def print_table(rows: list[dict[str, Any]], title: str) -> None:
+    """A block for each n, a line for each regressor, the least mean in bold."""
+    from rich.console import Console
+
+    from ..report import rich_table
+
+    shown = ("n", "regressor", "mean", "median", "pooled", "relative_l2", "seconds")
+    ordered = sorted(rows, key=itemgetter("n"))
+    least = {n: min(row["mean"] for row in group) for n, group in groupby(ordered, key=itemgetter("n"))}
+    table = rich_table([{column: row[column] for column in shown} for row in ordered], title)
+    table.columns[1].overflow = "fold"
+    for line, row, following in zip(table.rows, ordered, [*ordered[1:], None], strict=True):
+        line.style = "bold" if row["mean"] == least[row["n"]] else ""
+        line.end_section = following is not None and following["n"] != row["n"]
+    width = None if sys.stdout.isatty() else 1000  # no name is cut where there is no terminal
+    Console(width=width, quiet=int(os.environ.get("RANK", 0)) > 0).print(table)
