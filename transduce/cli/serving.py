@@ -35,12 +35,13 @@ def play(
     import webbrowser
 
     from ..playground import start
-    from ..playground.app import make_app, warm_up
+    from ..playground.app import make_app, warm_the_rest, warm_up
 
     def ready(url: str) -> None:
         say(f"the page is at {url}    (Ctrl-C ends it)")
         if browser:
             webbrowser.open(url)
+        warm_the_rest()
 
     warm_up()
     start(make_app(), "127.0.0.1", port, ready)
