@@ -8,7 +8,7 @@ demo: .venv/installed
 	$(BIN)/python examples/demo.py
 
 test: .venv/installed-dev lint
-	$(BIN)/python -m pytest
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
 
 lint: .venv/installed-dev
 	$(BIN)/ruff check .
