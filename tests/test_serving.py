@@ -313,16 +313,16 @@ def test_work_that_finds_no_room_is_refused():
 def test_work_that_nobody_waits_for_still_takes_its_room():
     async def leave():
         workers, begun, release = Workers(cores=1, queue=0), threading.Event(), threading.Event()
-        left = asyncio.create_task(workers.run(lambda: (begun.set(), release.wait())))
+        left = asyncio.create_task(workers.run(lambda: (begun.set(), release.wait(2))))
         await asyncio.sleep(0)
         assert begun.wait(10) and left.cancel()
         with pytest.raises(asyncio.CancelledError):
             await left
         with pytest.raises(RefusedError, match="wait already"):
-            await workers.run(release.wait)
+            await workers.run(lambda: release.wait(2))
         release.set()
         workers.pool.submit(int).result(10)  # its turn comes when that work is done
-        assert await workers.run(release.wait)
+        assert await workers.run(lambda: release.wait(2))
 
     asyncio.run(leave())
 

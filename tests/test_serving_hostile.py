@@ -9,6 +9,7 @@ import time
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from unittest.mock import Mock
 
 import httpx
 import numpy as np
@@ -241,7 +242,6 @@ def test_an_answer_that_is_read_too_slowly_is_cut_off(monkeypatch):
     """Though there is always some that was read in time."""
     monkeypatch.setattr("transduce.serving.limits.READING", 0.5)
     monkeypatch.setattr("transduce.serving.limits.PACE", 2**30)
-    monkeypatch.setattr(start, "PATIENCE", 1.0)
     with serving(Limits(body_bytes=2**24, rate=1e6)) as (port, guard):
         id = post(port, json=PAIRS).json()["id"]
         body = json.dumps({"v": functions(10, 17).tolist(), "at": 2**17}).encode()  # an answer of some 25 MB
@@ -256,6 +256,15 @@ def test_an_answer_that_is_read_too_slowly_is_cut_off(monkeypatch):
                     time.sleep(0.05)  # 20 s in all
             assert time.monotonic() - began < 10
         assert guard.held == 0 and healthy(port)
+
+
+@pytest.mark.parametrize("given_up", [False, True])
+def test_the_rest_of_an_answer_that_was_given_up_has_no_longer_to_be_read(given_up):
+    protocol = object.__new__(start.Protocol)
+    protocol.flow, protocol.loop, protocol.transport = Mock(), Mock(), Mock(**{"is_closing.return_value": given_up})
+    protocol.pause_writing()
+    protocol.resume_writing()
+    assert protocol.loop.call_later.return_value.cancel.called is not given_up
 
 
 def wait_until(true, seconds=10):
