@@ -2,6 +2,9 @@
 
 import base64
 import io
+import threading
+import warnings
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -18,6 +21,7 @@ from transduce.playground import data
 from transduce.playground.app import STATIC, make_app
 from transduce.playground.packing import Packed, packed
 from transduce.random_fields import generator_for
+from transduce.serving.warned import telling_warnings
 from transduce.sklearn import TransducerClassifier
 from transduce.uncertainty import influence, outlier_scores
 
@@ -188,6 +192,8 @@ BAD_FILES = [
     ([("pairs.npz", npz(v=np.zeros((2, 9)), u=np.zeros((2, 9)), v_query=np.zeros((1, 9))))], "adr: examples.v has 9 points"),
     ([("pairs.npz", npz(v=np.array([{}]), u=np.zeros((1, 9))))], "which is a pickle and is not read"),
     ([("a.csv", b"0,0.5,1\n0,1,0\n")], "begins with '0', and none with v, u or v_query"),
+    ([("a.csv", b"v\r\n" * 4000)], "a.csv: the table has 4001 lines; expected at most 4000"),
+    ([("a.csv", b"v\r" * 4000)], "a.csv: the table has 4001 lines"),
     ([("a.csv", b"v,0,1,0\nu,0,x,0\nv_query,0,1,0\n")], "a.csv: the table"),
     ([("a.csv", b"v,0,nan,0\nu,0,1,0\nv_query,0,1,0\n")], "not finite"),
 ]
@@ -196,6 +202,30 @@ BAD_FILES = [
 @pytest.mark.parametrize(("files", "says"), BAD_FILES, ids=[says[:20] for _, says in BAD_FILES])
 def test_a_bad_file_is_told_why(refused, files, says):
     assert says in refused("data/regress", files=[upload(*file) for file in files])
+
+
+def test_visitors_are_told_of_their_own_warnings_at_once(monkeypatch):
+    both, T = threading.Barrier(2, timeout=20), transduce.Transducer.from_pretrained("adr")
+
+    class Warning:
+        leaves_out = False
+
+        def regress(self, pairs):
+            both.wait()
+            warnings.warn(f"{len(pairs)} pairs", stacklevel=1)
+            both.wait()
+            return T.regress(pairs)
+
+    monkeypatch.setattr(data, "model", lambda name: Warning())
+    monkeypatch.setattr(data, "fitting", lambda pairs: {"adr": None})
+
+    def told(n):
+        functions = np.random.default_rng(n).normal(size=(n, 101))
+        files = [data.Upload(**upload("a.npz", npz(v=functions, u=functions, v_query=functions[:1])))]
+        return data.regress(data.Files(files=files))["warnings"]
+
+    with telling_warnings(), ThreadPoolExecutor(2) as visitors:
+        assert list(visitors.map(told, (3, 4))) == [["3 pairs"], ["4 pairs"]]
 
 
 def test_more_than_the_page_takes_is_refused(refused, monkeypatch):

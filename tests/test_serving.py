@@ -1,7 +1,11 @@
 """The server's answers: the library's own numbers, as JSON and as npz, from operators that are kept for a while, within limits."""
 
 import asyncio
+import importlib
+import sys
 import threading
+import tracemalloc
+import warnings
 
 import numpy as np
 import pytest
@@ -9,14 +13,16 @@ import torch
 from conftest import fails
 from fastapi.testclient import TestClient
 
+import transduce.serving
 from transduce.serving.app import make_app
-from transduce.serving.bodies import TooLargeError, read_csv, read_npz, write_npz
+from transduce.serving.bodies import TooLargeError, read_csv, read_json, read_npz, write_npz
 from transduce.serving.limits import Guard, Limits, RefusedError, is_loopback
 from transduce.serving.operators import Operators, Regressed, held_bytes
-from transduce.serving.regressing import telling_warnings
+from transduce.serving.regressing import Sizes, condition, predict
 from transduce.serving.start import bound
+from transduce.serving.warned import telling_warnings
 from transduce.serving.workers import Workers
-from transduce.spaces import FourierModes, SineModes
+from transduce.spaces import FourierModes, Region, SineModes
 from transduce.transducer import Transducer
 from transduce.types import ExampleSet, TransduceError
 
@@ -122,6 +128,17 @@ def test_what_the_model_warns_of_is_answered():
     assert fine["warnings"] == [] and len(rough["warnings"]) == 1
 
 
+def test_what_is_warned_of_later_is_not_told_of_earlier_work():
+    with telling_warnings():
+        made = condition({"sines": T}, {"v": v[:, ::2], "u": u}, "sines", Sizes())
+        told = len(made.warnings)
+        warnings.warn("of other work in this thread", stacklevel=1)
+        with pytest.raises(TransduceError):
+            condition({"sines": T}, {"v": v[:, :3], "u": u}, "sines", Sizes())
+        warnings.warn("after work that failed", stacklevel=1)
+    assert len(made.warnings) == told == 1
+
+
 def test_operators_expire_and_make_room():
     clock = Clock()
     each = held_bytes(O)
@@ -185,6 +202,7 @@ def test_examples_that_do_not_fit(fields, status, words):
         ({"at": 1.5}, 422, "whole numbers of points"),
         ({"at": 2**17 + 1}, 413, "points to answer at"),
         ({"at": 2**17, "v": functions(100, 17)}, 413, "numbers of the answer: 13107200; this server takes at most 4194304"),
+        ({"at": 1, "v": functions(10_001, 17)}, 413, "queries: 10001; this server takes at most 10000"),
         ({"at": [0.5, 2.0]}, 422, "expected within [0, 1]"),
         ({"band": 1.0}, 422, "band=1.0"),
         ({"band": "wide"}, 422, "band is wide; expected a share"),
@@ -196,6 +214,21 @@ def test_queries_that_do_not_fit(fields, status, words):
     with client() as server:
         id = regressed(server, u=1e37 * u) if "finite" in words else regressed(server)
         assert words in said(server.post(f"/operators/{id}/predict", **as_json(**{"v": v_query, **fields})), status)
+
+
+def test_queries_take_no_more_coefficients_than_examples_may():
+    assert predict(O, {"v": functions(12, 17), "at": 1}, Sizes(coefficients=100))["u"].shape == (12, 1)
+    with pytest.raises(TooLargeError, match="coefficients of all queries: 104; this server takes at most 100"):
+        predict(O, {"v": functions(13, 17), "at": 1}, Sizes(coefficients=100))
+
+
+def test_places_of_a_kernel_share_the_examples():
+    lat, lon = (50.0, 47.5, 45.0, 42.5), (0.0, 2.5, 5.0)
+    near = Transducer(Region(lat, lon, reach=5.0, block=2), Region(lat, lon), depth=1, kappa="metric").eval()  # four places
+    fields = {name: functions(6, *near.V.grid, seed=seed) for seed, name in enumerate("vu")}
+    assert len(condition({"near": near}, fields, "near", Sizes(examples=24)).operator.examples) == 6
+    with pytest.raises(TooLargeError, match="examples: 6; this server takes at most 5"):
+        condition({"near": near}, fields, "near", Sizes(examples=23))
 
 
 def test_unknown_models_and_types():
@@ -255,6 +288,7 @@ def test_command_line_refuses(tmp_path):
     assert "Set TRANSDUCE_TOKEN, or leave out --host" in fails("serve", "--host", "0.0.0.0")
     assert "expected 16 or more" in fails("serve", "--host", "0.0.0.0", "--token", "short")
     assert "no model is called 'adx'" in fails("serve", "--model", "adx")
+    assert "called adr, adr; expected each name once" in fails("serve", "--model", f"adr,{tmp_path / 'adr.safetensors'}")
     with bound("127.0.0.1", 0) as taken:
         assert "Give another --port" in fails("serve", "--model", "adr", "--port", taken.getsockname()[1])
     assert "Give another --port" in fails("serve", "--model", "adr", "--host", "no.such.host.invalid", "--token", TOKEN)
@@ -274,6 +308,23 @@ def test_work_that_finds_no_room_is_refused():
         assert await workers.run(torch.is_inference_mode_enabled)
 
     asyncio.run(crowd())
+
+
+def test_work_that_nobody_waits_for_still_takes_its_room():
+    async def leave():
+        workers, begun, release = Workers(cores=1, queue=0), threading.Event(), threading.Event()
+        left = asyncio.create_task(workers.run(lambda: (begun.set(), release.wait(2))))
+        await asyncio.sleep(0)
+        assert begun.wait(10) and left.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await left
+        with pytest.raises(RefusedError, match="wait already"):
+            await workers.run(lambda: release.wait(2))
+        release.set()
+        workers.pool.submit(int).result(10)  # its turn comes when that work is done
+        assert await workers.run(lambda: release.wait(2))
+
+    asyncio.run(leave())
 
 
 def test_bodies_and_answers_under_way_are_counted():
@@ -296,6 +347,57 @@ def test_bodies_and_answers_under_way_are_counted():
     asyncio.run(answer(91))
     assert [message["status"] for message in sent if "status" in message] == [200, 503]
     assert guard.held == 60
+
+
+def test_an_answer_that_is_read_slowly_is_given_up(monkeypatch):
+    """Each part in time, and yet the whole too late."""
+    monkeypatch.setattr("transduce.serving.limits.SLICE", 10)
+    monkeypatch.setattr("transduce.serving.limits.READING", 0.3)
+    sent = []
+
+    async def answering(scope, receive, send):
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"0" * 100})
+
+    async def receive():
+        return {"type": "http.request", "body": b""}
+
+    async def read_slowly(message):
+        await asyncio.sleep(0.05)
+        sent.append(message)
+
+    guard = Guard(answering, Limits())
+    for pace, whole in ((10, True), (1000, False)):  # ten seconds by its size; 0.3 s
+        monkeypatch.setattr("transduce.serving.limits.PACE", pace)
+        sent.clear()
+        asyncio.run(guard({"type": "http", "path": "/", "headers": [(b"host", b"localhost")]}, receive, read_slowly))
+        assert guard.held == 0 and (len(sent) == 11) is whole and len(sent) > 1
+
+
+@pytest.mark.parametrize(
+    ("read", "body", "times"),
+    [
+        (read_npz, write_npz({"v": np.zeros(2**20 - 200, np.uint8)}), 4),
+        (read_json, b'{"v": [' + b"[1.5]," * 4000 + b"[1.5]]}", 4),
+        (read_json, b'{"v": [[' + b"1.5," * (2**16 - 1) + b"1.5]]}", 4),
+        (read_csv, ("\N{GRINNING FACE}\n" + "1.25679\n" * (2**17 - 2)).encode(), 12),
+    ],
+    ids=["npz", "lists", "numbers", "csv"],
+)
+def test_bodies_take_no_more_memory_than_is_said(read, body, times):
+    """At the very limits."""
+    tracemalloc.start()
+    try:
+        read(body, 2**20)
+        assert tracemalloc.get_traced_memory()[1] < times * 2**20
+    finally:
+        tracemalloc.stop()
+
+
+def test_without_what_it_needs_it_says_how_to_install_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "fastapi", None)
+    with pytest.raises(TransduceError, match=r"pip install -c constraints.txt -e '.\[serve\]'"):
+        importlib.reload(transduce.serving)
 
 
 def test_tables():

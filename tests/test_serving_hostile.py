@@ -9,6 +9,7 @@ import time
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from unittest.mock import Mock
 
 import httpx
 import numpy as np
@@ -160,7 +161,7 @@ def test_hostile_archives(port, body, status, words):
         (b"{", 400, "not JSON"),
         (b"\xff\xfe", 400, "not JSON"),
         (b'{"v": NaN}', 400, "not JSON"),
-        (b'{"v": ' + b"[" * 5000, 400, "recursion limit"),
+        (b'{"v": ' + b"[" * 4000, 400, "recursion limit"),
         (b'{"v": [1' + b"0" * 10000 + b"]}", 400, "out of range"),
         (b"[1]", 422, "expected an object"),
         (b'{"v": [[1e999]], "u": [[1]]}', 422, "not finite"),
@@ -172,7 +173,8 @@ def test_hostile_archives(port, body, status, words):
         (b'{"v": "[[1]]", "u": [[1]]}', 422, "v is a str"),
         (b'{"v": [], "u": [[1]]}', 422, "at least one function"),
         (b'{"v": [[1]], "u": [[1]], "model": ["sines"]}', 422, "else than numbers"),
-        (b'{"v": [' + b"[]," * 2**17 + b"[]]}", 413, "lists; expected at most 131072"),
+        (b'{"v": [' + b"[]," * 2**12 + b"[]]}", 413, "lists; expected at most 4096"),
+        (b'{"v": [[' + b"0," * 2**16 + b"0,0]]}", 413, "65537 commas; expected at most 65536"),
         (b'{"v": [' + b"{}," * 1000 + b"{}]}", 422, "many objects"),
     ],
     ids=lambda value: None if isinstance(value, bytes) else value,
@@ -236,6 +238,35 @@ def test_slow_headers_and_answers_that_nobody_reads(monkeypatch):
         assert healthy(port)
 
 
+def test_an_answer_that_is_read_too_slowly_is_cut_off(monkeypatch):
+    """Though there is always some that was read in time."""
+    monkeypatch.setattr("transduce.serving.limits.READING", 0.5)
+    monkeypatch.setattr("transduce.serving.limits.PACE", 2**30)
+    with serving(Limits(body_bytes=2**24, rate=1e6)) as (port, guard):
+        id = post(port, json=PAIRS).json()["id"]
+        body = json.dumps({"v": functions(10, 17).tolist(), "at": 2**17}).encode()  # an answer of some 25 MB
+        with socket.socket() as client:
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2**16)
+            client.settimeout(20)
+            client.connect(("127.0.0.1", port))
+            client.sendall(head(f"Content-Length: {len(body)}").replace(b"/operators", f"/operators/{id}/predict".encode()) + body)
+            began = time.monotonic()
+            with suppress(ConnectionError):
+                while client.recv(2**16):
+                    time.sleep(0.05)  # 20 s in all
+            assert time.monotonic() - began < 10
+        assert guard.held == 0 and healthy(port)
+
+
+@pytest.mark.parametrize("given_up", [False, True])
+def test_the_rest_of_an_answer_that_was_given_up_has_no_longer_to_be_read(given_up):
+    protocol = object.__new__(start.Protocol)
+    protocol.flow, protocol.loop, protocol.transport = Mock(), Mock(), Mock(**{"is_closing.return_value": given_up})
+    protocol.pause_writing()
+    protocol.resume_writing()
+    assert protocol.loop.call_later.return_value.cancel.called is not given_up
+
+
 def wait_until(true, seconds=10):
     end = time.monotonic() + seconds
     while not true() and time.monotonic() < end:
@@ -267,7 +298,8 @@ def test_more_connections_than_there_may_be(monkeypatch):
     monkeypatch.setattr(start, "CONNECTIONS", 8)
     with serving() as (port, _):
         idle = [socket.create_connection(("127.0.0.1", port)) for _ in range(10)]
-        assert health(port).status_code == 503
+        refused = health(port)
+        assert refused.status_code == 503 and refused.headers["content-type"].startswith("text/plain")  # uvicorn's own
         for client in idle:
             client.close()
         wait_until(lambda: health(port).status_code == 200)

@@ -10,7 +10,6 @@ import base64
 import binascii
 import io
 import time
-import warnings
 from typing import Annotated, Any
 
 import numpy as np
@@ -19,13 +18,15 @@ from pydantic import BaseModel, Field
 from .. import weights
 from ..families import AdvectionDiffusionReaction
 from ..random_fields import generator_for
-from ..serving.bodies import read_csv, read_npz, write_npz
+from ..serving.bodies import TooLargeError, read_csv, read_npz, write_npz
+from ..serving.warned import collecting_warnings
 from ..types import ExampleSet, TransduceError
 from .models import model
 from .packing import packed
 
 BYTES = 32 * 2**20  # of the arrays of a file, unpacked
 MOST = 1000  # pairs, and queries
+LINES = 4 * MOST  # of a table, some of which may be neither
 KINDS = ("v", "u", "v_query")
 FIRST = ("adr", "burgers", "images")  # the order in which models are tried
 DRAWN = 12  # answers that the page draws
@@ -62,6 +63,9 @@ def arrays_of(upload: Upload) -> dict[str, np.ndarray]:
 
 def _kinds(body: bytes) -> dict[str, np.ndarray]:
     """The rows of a table by what their first cell says they are."""
+    lines = 1 + body.count(b"\n") + body.count(b"\r") - body.count(b"\r\n")
+    if lines > LINES:  # before it is split into them
+        raise TooLargeError(f"the table has {lines} lines; expected at most {LINES}, a function in each. Use `transduce regress` for more.")
     rows: dict[str, list[bytes]] = {}
     for line in body.removeprefix(b"\xef\xbb\xbf").splitlines():
         kind, _, values = line.partition(b"," if b"," in line else b";" if b";" in line else b"\t")
@@ -106,8 +110,7 @@ def fitting(pairs: ExampleSet) -> dict[str, TransduceError | None]:
     said: dict[str, TransduceError | None] = {}
     for name in sorted(weights.names(), key=lambda name: (name not in FIRST, FIRST.index(name) if name in FIRST else 0)):
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
+            with collecting_warnings():  # what the chosen one warns of is told once it regresses
                 model(name).regress(pairs[:1])
             said[name] = None
         except TransduceError as error:
@@ -126,14 +129,13 @@ def regress(files: Files) -> dict[str, Any]:
     if (error := said[name]) is not None:
         raise TransduceError(f"{name}: {error}" + (f" These take it: {', '.join(fits)}." if fits else ""))
     T = model(name)
-    with warnings.catch_warnings(record=True) as warned:
-        warnings.simplefilter("always")
+    with collecting_warnings() as warned:
         start = time.perf_counter()
         O = T.regress(pairs)
         u_hat, low, high = O.predict(v_query, x=x) if T.leaves_out else (O(v_query, x=x), None, None)
         milliseconds = 1000 * (time.perf_counter() - start)
     answer = {"model": name, "fits": fits, "n": len(pairs), "shape": list(u_hat.shape), "milliseconds": milliseconds}
-    answer |= {"warnings": [str(warning.message) for warning in warned], "npz": base64.b64encode(write_npz({"u": u_hat})).decode()}
+    answer |= {"warnings": warned, "npz": base64.b64encode(write_npz({"u": u_hat})).decode()}
     drawn = {"v": v_query, "u": u_hat, "low": low, "high": high}
     answer |= {key: None if array is None else packed(array[:DRAWN]) for key, array in drawn.items()}
     return answer | {

@@ -7,5 +7,5 @@ try:
     import uvicorn as uvicorn
 except ImportError:
     raise TransduceError(
-        "the server is fastapi's and uvicorn's, which are not installed. Install them: pip install 'transduce[serve]'"
+        "the server is fastapi's and uvicorn's, which are not installed. Install them: pip install -c constraints.txt -e '.[serve]'"
     ) from None

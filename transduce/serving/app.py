@@ -148,7 +148,7 @@ async def _reader(request: Request, most: int) -> Callable[[], Mapping[str, Any]
     if kind not in (JSON, NPZ):
         raise RefusedError(415, f"the body is of the type {kind[:50]!r}; expected the header Content-Type: {JSON}, or {NPZ}.")
 
-    return lambda: read_json(body) if kind == JSON else read_npz(body, most)
+    return lambda: read_json(body, most) if kind == JSON else read_npz(body, most)
 
 
 def _described(stored: Stored, seconds: float) -> schemas.Operator:

@@ -12,7 +12,6 @@ from ..types import TransduceError
 from .app import make_app
 from .limits import Limits, is_loopback
 from .operators import Operators
-from .regressing import telling_warnings
 from .start import start
 
 TOKEN = 16  # characters at least
@@ -29,9 +28,12 @@ def serve(
         raise TransduceError(
             f"the token has {len(token)} characters; expected {TOKEN} or more, of ASCII without blanks. Try `openssl rand -hex 16`."
         )
+    stems = [Path(name).stem for name in models]
+    if len(set(stems)) < len(stems):
+        raise TransduceError(f"the models are called {', '.join(stems)}; expected each name once. Leave one out, or rename its file.")
     torch.set_num_threads(1)  # requests share the cores
     app = make_app(
-        {Path(name).stem: Transducer.from_pretrained(name) for name in models},
+        {stem: Transducer.from_pretrained(name) for stem, name in zip(stems, models, strict=True)},
         Limits(body_bytes=body_bytes, bodies_bytes=4 * body_bytes, rate=rate, loopback=loopback, token=token),
         Operators(expire, most_bytes=16 * body_bytes),
     )
@@ -39,7 +41,6 @@ def serve(
     def ready(url: str) -> None:
         needed = "" if token is None else "-H 'Authorization: Bearer TOKEN' "
         say(f"{', '.join(models)} served at {url}; Ctrl-C stops it")
-        say(f"curl {needed}-H 'Content-Type: application/x-npz' --data-binary @pairs.npz {url}/operators?model={Path(models[0]).stem}")
+        say(f"curl {needed}-H 'Content-Type: application/x-npz' --data-binary @pairs.npz {url}/operators?model={stems[0]}")
 
-    with telling_warnings():
-        start(app, host, port, ready)
+    start(app, host, port, ready)

@@ -23,6 +23,7 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 SLICE = 2**16  # bytes of an answer that are sent at once
+READING, PACE = 60.0, 2**16  # seconds for an answer to be read whole, or as many as it takes at so many bytes a second
 ADDRESSES = 4096  # clients whose rate is remembered; the one that was silent for longest is forgotten first
 
 
@@ -49,7 +50,7 @@ class RefusedError(Exception):
 
 
 class GoneError(Exception):
-    """A client that hung up before its request was whole."""
+    """A client that hung up before its request was whole, or reads its answer too slowly."""
 
 
 def is_loopback(host: str) -> bool:
@@ -161,11 +162,14 @@ class Guard:
                 return
             self.held += len(body)
             try:
-                if begun:
-                    await send(begun.pop())
-                for place in range(0, max(1, len(body)), SLICE):
-                    more = message.get("more_body", False) or place + SLICE < len(body)
-                    await send({"type": "http.response.body", "body": bytes(body[place : place + SLICE]), "more_body": more})
+                async with asyncio.timeout(max(READING, len(body) / PACE)):
+                    if begun:
+                        await send(begun.pop())
+                    for place in range(0, max(1, len(body)), SLICE):
+                        more = message.get("more_body", False) or place + SLICE < len(body)
+                        await send({"type": "http.response.body", "body": bytes(body[place : place + SLICE]), "more_body": more})
+            except TimeoutError:
+                raise GoneError from None
             finally:
                 self.held -= len(body)
 

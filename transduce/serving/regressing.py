@@ -1,35 +1,34 @@
 """From the fields of a body to an operator, and to predictions, by the library's public interface, within sizes that bound memory and time.
 
-A regression takes memory with the number of examples, squared under some kernels, and with the coefficients of each; a prediction with the
-numbers of its answer, whose grid the client chooses.
+A regression takes memory with the number of examples, squared under some kernels and at each of their places, and with the coefficients of
+each; a prediction with the coefficients of its queries and the numbers of its answer, whose grid the client chooses.
 """
 
 from __future__ import annotations
 
 import math
-import threading
 import time
-import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from ..kernels import Local
 from ..transducer import ConditionedOperator, Transducer
 from ..types import ExampleSet, TransduceError
 from .bodies import TooLargeError
 from .operators import Regressed
-
-_told = threading.local()  # .warnings: those of the work that a thread does
+from .warned import collecting_warnings
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """The most examples, coefficients of all of them together, values of one function, scattered positions, and numbers of an answer."""
+    """The most examples, shared among the places of a kernel that has some, queries, coefficients of all of either together, values of one
+    function, scattered positions, and numbers of an answer."""
 
     examples: int = 1000
+    queries: int = 10_000
     coefficients: int = 2**20
     function: int = 2**17
     positions: int = 4096
@@ -47,11 +46,11 @@ def condition(models: Mapping[str, Transducer], fields: Mapping[str, Any], model
     if not isinstance(name, str) or name not in models:
         raise TransduceError(f"this server has no model {str(name)[:50]!r}; it has {', '.join(models)}. Name one of these.")
     v, u = _functions(fields, "v", sizes), _functions(fields, "u", sizes)
-    sizes.check("examples", len(v), sizes.examples, "Send fewer.")
+    sizes.check("examples", len(v), sizes.examples // _places(models[name]), "Send fewer.")
     sizes.check("coefficients of all examples", len(v) * models[name].V.size, sizes.coefficients, "Send fewer examples.")
     examples = ExampleSet(v, u, _positions(fields, "x", sizes))
     start = time.perf_counter()
-    with _collecting() as said:
+    with collecting_warnings() as said:
         O = models[name].regress(examples)
     return Regressed(name, O, 1000 * (time.perf_counter() - start), said)
 
@@ -64,9 +63,11 @@ def predict(O: ConditionedOperator, fields: Mapping[str, Any], sizes: Sizes) -> 
     names = ("u",) if band is None else ("u", "low", "high")
     asked = len(at) if isinstance(at, np.ndarray) else math.prod(at or ())
     values = math.prod(O.examples.u.shape[1:]) if at is None else O.T.U.channels * asked
+    sizes.check("queries", len(v), sizes.queries, "Send fewer at a time.")
+    sizes.check("coefficients of all queries", len(v) * O.T.V.size, sizes.coefficients, "Send fewer queries at a time.")
     sizes.check("numbers of the answer", len(names) * len(v) * values, sizes.answer, "Send fewer queries, or ask for fewer points.")
     start = time.perf_counter()
-    with _collecting() as said:
+    with collecting_warnings() as said:
         arrays = (O(v, at=at, x=x),) if band is None else O.predict(v, band=band, at=at, x=x)
     milliseconds = 1000 * (time.perf_counter() - start)
     if not all(np.isfinite(array).all() for array in arrays):
@@ -76,19 +77,9 @@ def predict(O: ConditionedOperator, fields: Mapping[str, Any], sizes: Sizes) -> 
     return dict(zip(names, arrays, strict=True)) | {"milliseconds": milliseconds, "warnings": said}
 
 
-@contextmanager
-def telling_warnings() -> Iterator[None]:
-    """For as long as this lasts, warnings go into answers, every time, and nowhere else; `warnings.catch_warnings` is not for threads."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("always")
-        warnings.showwarning = lambda message, *_, **__: getattr(_told, "warnings", []).append(str(message))
-        yield
-
-
-@contextmanager
-def _collecting() -> Iterator[list[str]]:
-    _told.warnings = []
-    yield _told.warnings
+def _places(T: Transducer) -> int:
+    """At how many places each example is compared with each."""
+    return max((len(part.members) for part in T.modules() if isinstance(part, Local)), default=1)
 
 
 def _check_names(fields: Mapping[str, Any], required: tuple[str, ...], optional: tuple[str, ...]) -> None:

@@ -19,6 +19,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from ..files import brief
 from ..types import TransduceError
+from .warned import telling_warnings
 
 CONNECTIONS = 128  # at once; one more is answered with 503
 HEADER_BYTES = 16384
@@ -54,7 +55,7 @@ class Protocol(H11Protocol):
 
     def resume_writing(self) -> None:
         super().resume_writing()
-        self._wait(for_client=False)
+        self._wait(for_client=self.transport.is_closing())
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._wait(for_client=False)
@@ -79,7 +80,7 @@ def start(app: Any, host: str, port: int, ready: Callable[[str], None] | None = 
     listening = bound(host, port)
     name = f"[{host}]" if ":" in host else host
     url = f"http://{name}:{listening.getsockname()[1]}"
-    with listening, _ending_quietly():
+    with listening, telling_warnings(), _ending_quietly():
         make_server(app, lambda: ready(url) if ready else None).run([listening])
 
 
