@@ -409,7 +409,7 @@ def make_fabric() -> Any:
         from lightning_fabric import Fabric
     except ImportError:
         raise TransduceError(
-            "meta-training runs on Lightning Fabric, which is not installed. Install it: pip install 'transduce[train]'"
+            "meta-training runs on Lightning Fabric, which is not installed. Install it: pip install -c constraints.txt -e '.[train]'"
         ) from None
     world, local = int(os.environ.get("WORLD_SIZE", 1)), int(os.environ.get("LOCAL_WORLD_SIZE", 1))
     fabric = Fabric(devices=local, num_nodes=world // local, strategy="ddp" if world > 1 else "auto")

@@ -96,7 +96,9 @@ def _deeponet() -> Any:
         with patch.dict(os.environ, DDE_BACKEND="pytorch"), redirect_stderr(io.StringIO()):
             from deepxde.nn.pytorch import DeepONetCartesianProd
     except ImportError:
-        raise TransduceError("the DeepONet is deepxde's, which is not installed. Install it: pip install 'transduce[baselines]'") from None
+        raise TransduceError(
+            "the DeepONet is deepxde's, which is not installed. Install it: pip install -c constraints.txt -e '.[baselines]'"
+        ) from None
     finally:
         if torch.get_default_device() != device:
             torch.set_default_device(None if device.type == "cpu" else device)

@@ -86,6 +86,6 @@ def _fno() -> Any:
         from neuralop.models import FNO
     except ImportError:
         raise TransduceError(
-            "the FNO is neuraloperator's, which is not installed. Install it: pip install 'transduce[baselines]'"
+            "the FNO is neuraloperator's, which is not installed. Install it: pip install -c constraints.txt -e '.[baselines]'"
         ) from None
     return FNO

@@ -169,7 +169,7 @@ def _fetched(name: str, file: str, looked: Sequence[Path]) -> Path:
             return Path(pooch.retrieve(PUBLISHED[name] + file, f"sha256:{known}", path=pooch.os_cache("transduce") / name, fname=file))
         problem = "its checksum is not known, so it is not fetched"
     except ImportError:
-        problem = "pooch, which would fetch it, is not installed (pip install 'transduce[images]')"
+        problem = "pooch, which would fetch it, is not installed (pip install -c constraints.txt -e '.[images]')"
     except Exception as error:
         problem = f"fetching it from {PUBLISHED[name]} failed ({type(error).__name__}: {brief(error)})"
     raise TransduceError(
