@@ -206,8 +206,8 @@ def _client(workers: int, scheduler: str | None) -> Iterator[Any]:
         from distributed import Client, LocalCluster
     except ImportError:
         raise TransduceError(
-            "several workers run through dask, which is not installed. Install it: pip install -c constraints.txt -e '.[train]', or ask for "
-            "one worker."
+            "several workers run through dask, which is not installed. Install it: pip install -c constraints.txt -e '.[train]', or ask "
+            "for one worker."
         ) from None
     if scheduler is None:
         options = {"memory_limit": 0, "dashboard_address": None, "silence_logs": logging.ERROR}
