@@ -60,7 +60,7 @@ class Scale:
     every: int = 1
     curve_every: int = 5
     sizes: tuple[int, ...] = (1, 2, 3, 5, 7, 10, 15, 20, 30)
-    lags: tuple[int, ...] = (1, 2, 3, 5, 7, 10, 14, 21)
+    lags: tuple[int, ...] = (1, 2, 3, 7)
     steps: int = 0
     repeats: int = 20
     region_steps: int = 150
