@@ -11,7 +11,7 @@ import numpy as np
 from ...baselines import MeanOfExamples, nearest_example
 from ...families import load_climate, previous_week, previous_year
 from ..lab import Lab, Part, Row
-from .places import NORTH_PACIFIC, REMEMBERING, RIVALS, WINTERS, Place, identities, of_patches, remembering, tuned
+from .places import FEWER, NORTH_PACIFIC, REMEMBERING, RIVALS, WINTERS, Place, identities, of_patches, remembering, tuned
 from .setting import PAPER, chunked, days, in_context, summary, with_interval, without_context
 
 BEFORE, YEAR_BEFORE = "steps before", "year before"
@@ -43,7 +43,8 @@ def measured(lab: Lab, place: Place) -> list[Row]:
         def answered(some: np.ndarray, name: str = name) -> list[float]:
             return without_context(tuned(name, place, lab.scale.network_steps), some, whole)
 
-        found = chunked(lab, at, answered, regressor=name, identity=known[f"{name}, elsewhere"], **key)
+        fewer = {"fewer": FEWER[place.name, name]} if (place.name, name) in FEWER else {}
+        found = chunked(lab, at, answered, regressor=name, identity=known[f"{name}, elsewhere"], **fewer, **key)
         rows.append({"place": place.name, "regressor": name, "context": "none", **summary(found, at, whole)})
     return rows
 
