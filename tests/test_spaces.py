@@ -1,5 +1,8 @@
 """Spaces: what goes in comes out, whatever the grid."""
 
+import math
+import warnings
+
 import numpy as np
 import pytest
 import torch
@@ -175,3 +178,14 @@ def test_matrices_of_many_grids_do_not_pile_up(monkeypatch):
     assert sum(matrix.nbytes for matrix in space._matrices.values()) <= 100_000
     assert {("decode", (points,)) for points in (998, 999)} <= {key for key, _, _ in space._matrices}
     torch.testing.assert_close(space.decode(c, 33), SineModes(8).decode(c, 33))
+
+
+def test_functions_that_do_not_vanish_at_the_ends_are_told_so():
+    """Noise at the ends passes; a constant would be answered for as if it were zero there."""
+    space, f = SineModes(16), torch.sin(math.pi * torch.linspace(0, 1, 33)).repeat(3, 1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        space.check(f + 0.01 * torch.randn(3, 33, generator=torch.Generator().manual_seed(0)), None, "v")
+        space.check(f + 1, torch.linspace(0, 1, 33), "v")  # scattered: where the ends are is not known
+    with pytest.warns(UserWarning, match=r"v is up to 1 at the ends of \[0, 1\]; .* Subtract a line"):
+        space.check(f + 1, None, "v")

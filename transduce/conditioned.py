@@ -59,6 +59,10 @@ class ConditionedOperator:
             check_patches({"examples.v": v, "examples.u": self._u})
             self._kept = T.condition(v[None], self._u[None], known=known)
 
+    def __repr__(self) -> str:
+        shapes = (", ".join(map(str, ("m", *f.shape[1:]))) for f in (self.examples.v, self.examples.u))
+        return "ConditionedOperator(n = {} examples, ({}) -> ({}))".format(len(self.examples), *shapes)
+
     def __call__(self, v: Any, at: Any = None, x: Any = None) -> Any:
         """The images of v.
 

@@ -130,6 +130,9 @@ class Modes(Space):
         return torch.linalg.solve(basis @ basis.T / len(x) + torch.diag(rough), basis / len(x)).T
 
 
+AT_ENDS = 0.1  # of the root mean square: what functions that vanish at the ends may be there, of rounding and noise
+
+
 class SineModes(Modes):
     """phi_k(x) = sqrt(2) sin(k pi x), k = 1..modes: functions that vanish at both ends of [0, 1].
 
@@ -145,6 +148,16 @@ class SineModes(Modes):
 
     def config(self) -> dict[str, Any]:
         return {"space": "SineModes", "modes": self.modes, "channels": self.channels}
+
+    def check(self, f: Tensor, x: Tensor | None, name: str) -> tuple[int, ...]:
+        shape = super().check(f, x, name)
+        if x is None and (at_ends := f.detach()[..., [0, -1]].abs().max()) > AT_ENDS * f.detach().square().mean().sqrt():
+            warnings.warn(
+                f"{name} is up to {at_ends:.3g} at the ends of [0, 1]; this model knows functions that are zero there, and answers so. "
+                "Subtract a line through the ends, or train on your own family.",
+                stacklevel=5,
+            )
+        return shape
 
     def frequencies(self) -> Float[Tensor, "k dims"]:
         return torch.arange(1, self.modes + 1, dtype=torch.float64)[:, None]
