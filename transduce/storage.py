@@ -191,7 +191,10 @@ def _variables(path: Path) -> Iterator[Mapping[str, Any]]:
 
 def _fetch(variables: Mapping[str, Any], name: str, path: PathLike) -> Array:
     if name not in variables:
-        raise TransduceError(f"{path} has no variable {name!r}; it has {', '.join(sorted(variables)) or 'none'}. Name one of these.")
+        raise TransduceError(
+            f"{path} has no variable {name!r}; it has {', '.join(sorted(variables)) or 'none'}. Name one of these that all files have (--v, "
+            "--u, --x), or rename it; files of weather need --model climate-europe."
+        )
     try:
         variable = variables[name]
     except ValueError as error:
@@ -213,7 +216,7 @@ def _sensors(variables: Mapping[str, Any], name: str, path: PathLike, keep_unifo
 
 def _check_format(path: Path) -> None:
     if path.suffix not in FORMATS:
-        raise TransduceError(f"{path} ends in {path.suffix!r}; expected one of {', '.join(FORMATS)}. Rename or convert it.")
+        raise TransduceError(f"{path} ends in {path.suffix!r}; expected one of {', '.join(FORMATS)}. Convert it, as by np.savez.")
     if not path.exists():
         raise TransduceError(f"there is no file {path}. Check the path.")
     found = _found_format(path)

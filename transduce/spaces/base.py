@@ -88,5 +88,5 @@ def unit_positions(x: Tensor, dims: int, name: str) -> Float[Tensor, "p dims"]:
     if x.ndim not in (1, 2) or not len(x) or x.numel() != len(x) * dims:
         raise TransduceError(f"{name} has shape {tuple(x.shape)}; expected positions (points{', ' + str(dims) if dims > 1 else ''}).")
     if x.min() < 0 or x.max() > 1:
-        raise TransduceError(f"{name} runs from {x.min():g} to {x.max():g}; expected within [0, 1]. Rescale the domain to the unit cube.")
+        raise TransduceError(f"{name} runs from {x.min():g} to {x.max():g}; expected within [0, 1]. Scale the domain to that.")
     return x.reshape(-1, dims)
