@@ -192,8 +192,8 @@ def _variables(path: Path) -> Iterator[Mapping[str, Any]]:
 def _fetch(variables: Mapping[str, Any], name: str, path: PathLike) -> Array:
     if name not in variables:
         raise TransduceError(
-            f"{path} has no variable {name!r}; it has {', '.join(sorted(variables)) or 'none'}. Name one of these that all files have (--v, "
-            "--u, --x), or rename it; files of weather need --model climate-europe."
+            f"{path} has no variable {name!r}; it has {', '.join(sorted(variables)) or 'none'}. Name one of these that all files have "
+            "(--v, --u, --x), or rename it; files of weather need --model climate-europe."
         )
     try:
         variable = variables[name]
