@@ -21,7 +21,7 @@ from transduce.report import markdown_table
 from validation import climate_kernel
 
 RESULTS = Path(__file__).parent.parent / "results" / "climate"
-TINY = replace(QUICK, every=200, curve_every=700)
+TINY = replace(QUICK, every=200, curve_every=700, lags=(7,))
 
 
 def write(folder, file, time, lat, lon, names):

@@ -164,7 +164,7 @@ def test_no_cluster_at_the_address(tmp_path):
 
 def test_without_dask_it_says_how_to_install_it(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(TransduceError, match=r"pip install 'transduce\[train\]'"):
+    with pytest.raises(TransduceError, match=r"pip install -c constraints.txt -e '.\[train\]'"):
         generate(FAMILY, tmp_path / "a.zarr", 2, 1, workers=2)
     generate(FAMILY, tmp_path / "a.zarr", 2, 1, workers=1)
 

@@ -340,7 +340,7 @@ def test_schedules():
 
 def test_without_fabric_it_says_how_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "lightning_fabric", None)
-    with pytest.raises(TransduceError, match=r"pip install 'transduce\[train\]'"):
+    with pytest.raises(TransduceError, match=r"pip install -c constraints.txt -e '.\[train\]'"):
         metatrain(small_transducer().float(), Scalings(), TRAINING)
 
 
