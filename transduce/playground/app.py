@@ -88,9 +88,9 @@ def warm_up() -> None:
     """Have the first prediction ready when the page opens. One thread: a prediction is a matter of milliseconds, in which threads would
     mostly wait for each other."""
     torch.set_num_threads(1)
-    hidden = adr.Hidden(seed=1)
-    adr.influences(adr.Asked(hidden=hidden, examples=tuple(range(30)), v=(0.5,) * adr.POINTS))
-    adr.predict(adr.Asked(hidden=hidden, examples=tuple(range(30)), v=(0.5,) * adr.POINTS))
+    asked = adr.Asked(hidden=adr.Hidden(seed=1), examples=tuple(range(30)), v=(0.0,) * adr.POINTS)
+    adr.influences(asked)
+    adr.predict(asked)
 
 
 def warm_the_rest() -> None:
