@@ -371,3 +371,11 @@ def test_bad_queries(pairs):
 def test_a_coarse_grid_is_warned_of(pairs):
     with pytest.warns(UserWarning, match="v has 9 points, enough for 7 modes; this model reads 12"):
         small_transducer().regress(ExampleSet(*pairs[:2]))(pairs[2][:, ::4])
+
+
+def test_regress_says_what_it_takes():
+    T, f = small_transducer(), torch.zeros(3, 17)
+    for given in ((f, f), ((f, f),), (f,)):
+        with pytest.raises(TransduceError, match=r"received (Tensor and Tensor|tuple|Tensor)\. Give ExampleSet\(v, u\)"):
+            T.regress(*given)
+    assert repr(T.regress(ExampleSet(f, f))) == "ConditionedOperator(n = 3 examples, (m, 17) -> (m, 17))"

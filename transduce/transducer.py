@@ -347,8 +347,9 @@ class Transducer(nn.Module):
         prior.remember(kernel, v / self.spread, u)
         return T.eval()
 
-    def regress(self, examples: Any) -> ConditionedOperator:
-        """One pass over the examples; the result is called on new functions."""
-        if not isinstance(examples, ExampleSet):
-            raise TransduceError(f"regress expects an ExampleSet, received {type(examples).__name__}. Give ExampleSet(v, u).")
+    def regress(self, examples: Any, *others: Any) -> ConditionedOperator:
+        """One pass over the examples, an ExampleSet and nothing else; the result is called on new functions."""
+        if others or not isinstance(examples, ExampleSet):
+            received = " and ".join(type(given).__name__ for given in (examples, *others))
+            raise TransduceError(f"regress expects an ExampleSet, received {received}. Give ExampleSet(v, u).")
         return ConditionedOperator(self, examples)
