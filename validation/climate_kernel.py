@@ -14,18 +14,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from transduce import ExampleSet, Transducer
+from transduce.experiments.climate.contexts import remembered
+from transduce.experiments.climate.setting import fields
 from transduce.experiments.lab import Lab
-from transduce.families import latitude_weighted_mse
 from transduce.files import provenance
-from transduce.kernels import Local, Metric, Remembered
+from transduce.kernels import Local, Metric
 from transduce.recipes import CHOSEN_ON, LEARNED_FROM, recipe
 from transduce.report import markdown_table, write_rows
-from transduce.spaces import Region
 
-PASCALS = 100  # of a hectopascal
 MODEL = recipe("climate-europe").model
 CHOSEN: dict[str, Any] = {**{name: MODEL["V"][name] for name in ("slopes", "level", "reach", "block")}, "s": MODEL["signal"]}
 CHOICES: list[dict[str, Any]] = [
@@ -53,12 +53,9 @@ def measured(choice: dict[str, Any]) -> float:
         kernel.log_lines.copy_(kernel.log_signal + math.log(own["l / s"]) / 10)
     if "g" in own:
         kernel.log_gain.fill_(math.log(own["g"]) / 10)
-    known, asked = LEARNED_FROM.fields, CHOSEN_ON.fields
-    R: Any = T.remember(ExampleSet(known.v, known.u))
-    assert isinstance(R.prior.kappa, Remembered) and isinstance(R.U, Region)
-    parts = (R.prior.kappa.B(R.V.encode(part)[None])[0] for part in torch.from_numpy(asked.v).split(64))
-    u_hat = R.U.decode(torch.cat(list(parts)), R.U.grid).numpy()
-    return float(latitude_weighted_mse(u_hat / PASCALS, asked.u / PASCALS, asked.lat))
+    known, whole = LEARNED_FROM.fields, fields()
+    T = T.remember(ExampleSet(known.v, known.u))
+    return float(np.mean(remembered(T, np.flatnonzero(np.isin(whole.time, CHOSEN_ON.fields.time)))))
 
 
 def main() -> None:
