@@ -2,10 +2,10 @@
 
     n = 50 examples folded in, m queries at once, on one thread
 
-Every bundled model is conditioned and exported, to a folder that goes away again. MB: the size of its file; difference: the largest from
-torch's answers, relative to the largest value. Then torch and ONNX Runtime answer the same queries in turns: seconds are medians of
-processor time, the ratio is torch's over ONNX Runtime's. Writes results/benchmarks/export.json.
-"""
+Every bundled model is conditioned and exported, to a folder that goes away again. MB: the size of
+its file; difference: the largest from torch's answers, relative to the largest value. Then torch
+and ONNX Runtime answer the same queries in turns: seconds are medians of processor time, the ratio
+is torch's over ONNX Runtime's. Writes results/benchmarks/export.json."""
 
 from __future__ import annotations
 
@@ -33,13 +33,16 @@ EXAMPLES, QUERIES = 50, (1, 100)
 
 
 class Days:
-    """Fields about the mean of a model's region, and pressure that moves with them: no data is needed."""
+    """Fields about the mean of a model's region, and pressure that moves with them: no data is
+    needed."""
 
     def __init__(self, V: Region, U: Region):
         self.V, self.U = V, U
 
     def sample_task(self, n: int, m: int, generator: torch.Generator) -> Task:
-        away = torch.randn(n + m, 1, 1, generator=generator) * torch.linspace(0.5, 1, self.V.grid[1])
+        away = torch.randn(n + m, 1, 1, generator=generator) * torch.linspace(
+            0.5, 1, self.V.grid[1]
+        )
         v, u = (space.mean + space.unit * away for space in (self.V, self.U))
         return Task(ExampleSet(v[:n], u[:n]), ExampleSet(v[n:], u[n:]))
 
@@ -49,7 +52,11 @@ def family_of(name: str, T: Transducer) -> OperatorFamily:
     if isinstance(T.V, Region) and isinstance(T.U, Region):
         return Days(T.V, T.U)
     families = {"burgers": Burgers2d(amplitude=0.3), "burgers-softmax": Burgers2d(amplitude=0.1)}
-    return SyntheticImages() if name.startswith("images") else families.get(name, AdvectionDiffusionReaction())
+    return (
+        SyntheticImages()
+        if name.startswith("images")
+        else families.get(name, AdvectionDiffusionReaction())
+    )
 
 
 def measured(name: str, queries: tuple[int, ...], repeats: int) -> Iterator[Row]:
@@ -61,18 +68,35 @@ def measured(name: str, queries: tuple[int, ...], repeats: int) -> Iterator[Row]
     options.intra_op_num_threads = 1
     with TemporaryDirectory() as folder:
         written = O.export(Path(folder) / "operator.onnx")
-        session = onnxruntime.InferenceSession(written.path, options, providers=["CPUExecutionProvider"])
+        session = onnxruntime.InferenceSession(
+            written.path, options, providers=["CPUExecutionProvider"]
+        )
     for m in queries:
         asked: dict[str, Any] = {"v": v[:m].numpy()}
-        ours, theirs = medians(lambda m=m: O(v[:m]), lambda asked=asked: session.run(["u"], asked), repeats=repeats)
-        shapes = {"v": f"(m, {', '.join(map(str, written.v))})", "u": f"(m, {', '.join(map(str, written.u))})"}
-        about = {"model": name, "n": EXAMPLES, **shapes, "MB": written.size / 1e6, "difference": written.difference}
+        ours, theirs = medians(
+            lambda m=m: O(v[:m]), lambda asked=asked: session.run(["u"], asked), repeats=repeats
+        )
+        shapes = {
+            "v": f"(m, {', '.join(map(str, written.v))})",
+            "u": f"(m, {', '.join(map(str, written.u))})",
+        }
+        about = {
+            "model": name,
+            "n": EXAMPLES,
+            **shapes,
+            "MB": written.size / 1e6,
+            "difference": written.difference,
+        }
         yield about | {"m": m, "torch": ours, "onnxruntime": theirs, "ratio": ours / theirs}
 
 
 def main(
-    quick: Annotated[bool, typer.Option("--quick", help="A smoke test: one model, few queries.")] = False,
-    out: Annotated[Path, typer.Option(help="The folder for export.json.")] = Path("results/benchmarks"),
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A smoke test: one model, few queries.")
+    ] = False,
+    out: Annotated[Path, typer.Option(help="The folder for export.json.")] = Path(
+        "results/benchmarks"
+    ),
 ) -> None:
     """Measure everything, print the table, write the rows."""
     torch.set_num_threads(1)
@@ -80,7 +104,14 @@ def main(
     rows = [row for name in names for row in measured(name, queries, repeats)]
     print(markdown_table(rows))
     command = " ".join(["python -m benchmarks.export", *sys.argv[1:]])
-    write_rows(out / "export.json", rows, command=command, seed=0, **provenance(), onnxruntime=onnxruntime.__version__)
+    write_rows(
+        out / "export.json",
+        rows,
+        command=command,
+        seed=0,
+        **provenance(),
+        onnxruntime=onnxruntime.__version__,
+    )
 
 
 if __name__ == "__main__":

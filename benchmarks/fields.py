@@ -1,13 +1,15 @@
-"""What fields of the paper's size take in memory and time (section 5.3, supplement S.4.3):  python -m benchmarks.fields
+"""What fields of the paper's size take in memory and time (section 5.3, supplement S.4.3):  python
+-m benchmarks.fields
 
-    720 x 720 points, 15 examples and 5 queries, patches of 40 x 40, 6 layers of 40 heads x 16, spatial attention among neighbours
+    720 x 720 points, 15 examples and 5 queries, patches of 40 x 40,
+    6 layers of 40 heads x 16, spatial attention among neighbours
 
-The fields are hours of one day of ERA5, which stand in for days, interpolated as in the paper: 2 m temperature in kelvin, surface pressure
-in pascal. A training step is one of meta-training: forward, backward and AdamW, with checkpointing and without; a prediction is a
-regression and its answers. Each is measured in a process of its own, on one thread. `before_mib` and `peak_mib` are the most that the
-process has held, libraries and data included, before the work and in all; seconds are processor time. Ratios are to the step without
-checkpointing.
-Writes results/benchmarks/fields.json.
+The fields are hours of one day of ERA5, which stand in for days, interpolated as in the paper: 2 m
+temperature in kelvin, surface pressure in pascal. A training step is one of meta-training: forward,
+backward and AdamW, with checkpointing and without; a prediction is a regression and its answers.
+Each is measured in a process of its own, on one thread. `before_mib` and `peak_mib` are the most
+that the process has held, libraries and data included, before the work and in all; seconds are
+processor time. Ratios are to the step without checkpointing. Writes results/benchmarks/fields.json.
 """
 
 from __future__ import annotations
@@ -36,7 +38,14 @@ from transduce.types import Task, TransduceError
 ERA5 = Path("climate") / "era5_surface_2025_11_11.nc"
 SIDES = (180, 360, 720)
 EXAMPLES, QUERIES = 15, 5
-MODEL: dict[str, Any] = {"depth": 6, "heads": 40, "width": 16, "hidden": 512, "kappa": "exp_dot", "neighbours": 1}
+MODEL: dict[str, Any] = {
+    "depth": 6,
+    "heads": 40,
+    "width": 16,
+    "hidden": 512,
+    "kappa": "exp_dot",
+    "neighbours": 1,
+}
 STEP, CHECKPOINTED = "training step", "training step, checkpointing"
 
 
@@ -46,9 +55,14 @@ def task_of(side: int) -> Task:
     path = next((path for path in paths if path.exists()), None)
     if path is None:
         raise TransduceError(
-            f"{' and '.join(map(str, paths))} are not there; expected one. Set TRANSDUCE_DATA to a folder that has {ERA5}."
+            f"{' and '.join(map(str, paths))} are not there; expected one. Set TRANSDUCE_DATA to "
+            f"a folder that has {ERA5}."
         )
-    fields = regridded(open_climate(path), lat=np.arange(side) * -180 / side + 90, lon=np.arange(side) * 360 / side - 180)
+    fields = regridded(
+        open_climate(path),
+        lat=np.arange(side) * -180 / side + 90,
+        lon=np.arange(side) * 360 / side - 180,
+    )
     return ClimateWindows(fields).sample_task(EXAMPLES, QUERIES, generator_for("train", 0))
 
 
@@ -58,7 +72,15 @@ def prediction(T: Transducer, task: Task) -> Callable[[], Any]:
 
 
 def training_step(T: Transducer, task: Task) -> Callable[[], Any]:
-    training = Training(steps=1000, lr=1e-4, muon_lr=0.0, tasks=1, n=(EXAMPLES, EXAMPLES), queries=QUERIES, standardise=False)
+    training = Training(
+        steps=1000,
+        lr=1e-4,
+        muon_lr=0.0,
+        tasks=1,
+        n=(EXAMPLES, EXAMPLES),
+        queries=QUERIES,
+        standardise=False,
+    )
     run, fabric, batch = Run(T.train(), training, "ERA5", 1), make_fabric(), stack([task])
     model = run.set_up(fabric)
     return lambda: run.advance(fabric, model, batch)
@@ -76,37 +98,71 @@ def measured(side: int, what: str, repeats: int) -> Row:
     work = WORKS[what](T, task_of(side))
     before = peak_mib()
     (seconds,) = medians(work, repeats=repeats)
-    return {"grid": f"{side} x {side}", "what": what, "seconds": seconds, "before_mib": before, "peak_mib": peak_mib()}
+    return {
+        "grid": f"{side} x {side}",
+        "what": what,
+        "seconds": seconds,
+        "before_mib": before,
+        "peak_mib": peak_mib(),
+    }
 
 
 def peak_mib() -> float:
     """The most memory that this process has held."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (
+        2**20 if sys.platform == "darwin" else 2**10
+    )
 
 
 def with_ratios(rows: list[Row]) -> list[Row]:
     """What checkpointing costs and saves, in rows of one grid."""
     (plain,) = (row for row in rows if row["what"] == STEP)
-    ratios = ({f"{name} ratio": row[key] / plain[key] for name, key in (("seconds", "seconds"), ("peak", "peak_mib"))} for row in rows)
-    return [row | (ratio if row["what"] == CHECKPOINTED else dict.fromkeys(ratio)) for row, ratio in zip(rows, ratios, strict=True)]
+    ratios = (
+        {
+            f"{name} ratio": row[key] / plain[key]
+            for name, key in (("seconds", "seconds"), ("peak", "peak_mib"))
+        }
+        for row in rows
+    )
+    return [
+        row | (ratio if row["what"] == CHECKPOINTED else dict.fromkeys(ratio))
+        for row, ratio in zip(rows, ratios, strict=True)
+    ]
 
 
 def main(
-    quick: Annotated[bool, typer.Option("--quick", help="A smoke test: every measurement, few and small.")] = False,
-    out: Annotated[Path, typer.Option(help="The folder for fields.json.")] = Path("results/benchmarks"),
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A smoke test: every measurement, few and small.")
+    ] = False,
+    out: Annotated[Path, typer.Option(help="The folder for fields.json.")] = Path(
+        "results/benchmarks"
+    ),
 ) -> None:
     """Measure everything, print the table, write the rows."""
     rows = []
     for side in (80,) if quick else SIDES:
         alone = []
         for what in WORKS:
-            with multiprocessing.get_context("spawn").Pool(1) as pool:  # each its own: a process never forgets its peak
+            with multiprocessing.get_context("spawn").Pool(
+                1
+            ) as pool:  # each its own: a process never forgets its peak
                 alone.append(pool.apply(measured, (side, what, 1 if quick else 3)))
         rows += with_ratios(alone)
     print(markdown_table(rows))
-    about = {"command": " ".join(["python -m benchmarks.fields", *sys.argv[1:]]), "seed": 0, "examples": EXAMPLES, "queries": QUERIES}
+    about = {
+        "command": " ".join(["python -m benchmarks.fields", *sys.argv[1:]]),
+        "seed": 0,
+        "examples": EXAMPLES,
+        "queries": QUERIES,
+    }
     torch.set_num_threads(1)
-    write_rows(out / "fields.json", rows, **about, model={"patch": 40, "tokens": 512, **MODEL}, **provenance())
+    write_rows(
+        out / "fields.json",
+        rows,
+        **about,
+        model={"patch": 40, "tokens": 512, **MODEL},
+        **provenance(),
+    )
 
 
 if __name__ == "__main__":

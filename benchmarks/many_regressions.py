@@ -1,9 +1,9 @@
-"""How long thousands of regressions take together, beside one by one, in one run:  python -m benchmarks.many_regressions
+"""How long thousands of regressions take together, beside one by one, in one run:  python -m
+benchmarks.many_regressions
 
-Half-splits of 100 examples: from each half, the errors of the other. One by one means `regress` and its answers, timed for a few splits;
-the table says what as many as asked would take. Seconds are of the clock, on the threads that torch takes.
-Writes results/benchmarks/many_regressions.json.
-"""
+Half-splits of 100 examples: from each half, the errors of the other. One by one means `regress` and
+its answers, timed for a few splits; the table says what as many as asked would take. Seconds are of
+the clock, on the threads that torch takes. Writes results/benchmarks/many_regressions.json."""
 
 from __future__ import annotations
 
@@ -38,10 +38,17 @@ def timed(T: Transducer, examples: ExampleSet, masks: torch.Tensor, loop: int) -
     together = time.perf_counter() - start
     start, apart = time.perf_counter(), 0.0
     for mask, row in zip(masks[:loop].numpy(), errors, strict=False):
-        found = relative_squared_errors(T.regress(examples[mask])(examples.v[~mask]), examples.u[~mask])
+        found = relative_squared_errors(
+            T.regress(examples[mask])(examples.v[~mask]), examples.u[~mask]
+        )
         apart = max(apart, float((row[~mask] / found - 1).abs().max()))
     each = (time.perf_counter() - start) / loop
-    return {"seconds": together, "one by one": len(masks) * each, "times faster": len(masks) * each / together, "largest difference": apart}
+    return {
+        "seconds": together,
+        "one by one": len(masks) * each,
+        "times faster": len(masks) * each / together,
+        "largest difference": apart,
+    }
 
 
 def main(
@@ -56,7 +63,11 @@ def main(
         row = timed(Transducer.from_pretrained(name), examples, masks, loop)
         rows.append({"model": name, "regressions": regressions, "examples": n, **row})
     print(markdown_table(rows))
-    about = {"command": " ".join(["python -m benchmarks.many_regressions", *sys.argv[1:]]), "seed": 6, "threads": torch.get_num_threads()}
+    about = {
+        "command": " ".join(["python -m benchmarks.many_regressions", *sys.argv[1:]]),
+        "seed": 6,
+        "threads": torch.get_num_threads(),
+    }
     write_rows(Path("results/benchmarks/many_regressions.json"), rows, **about, **provenance())
 
 

@@ -1,10 +1,10 @@
 """How fast the page of `transduce play` is in a real browser:  python -m benchmarks.page
 
-Chromium opens the page of a server that has just started, and then drags: in the tab of curves a point of the initial state, in that of
-fields the fluid. Seconds are from the start of navigation to when the first prediction stands there; answers are those that came to
-the page. Each is measured `repeats` times and the medians are shown. Writes results/benchmarks/page.json, and with --screenshots the
-pictures of docs/playground.md.
-"""
+Chromium opens the page of a server that has just started, and then drags: in the tab of curves a
+point of the initial state, in that of fields the fluid. Seconds are from the start of navigation to
+when the first prediction stands there; answers are those that came to the page. Each is measured
+`repeats` times and the medians are shown. Writes results/benchmarks/page.json, and with
+--screenshots the pictures of docs/playground.md."""
 
 from __future__ import annotations
 
@@ -36,7 +36,10 @@ def served() -> Iterator[str]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    server = subprocess.Popen([sys.executable, "-m", "transduce", "play", "--no-browser", "--port", str(port)], stdout=subprocess.DEVNULL)
+    server = subprocess.Popen(
+        [sys.executable, "-m", "transduce", "play", "--no-browser", "--port", str(port)],
+        stdout=subprocess.DEVNULL,
+    )
     try:
         yield _listening(f"http://127.0.0.1:{port}", server)
     finally:
@@ -53,7 +56,9 @@ def _listening(url: str, server: subprocess.Popen[bytes]) -> str:
             return url
         except OSError:
             time.sleep(0.1)
-    raise TransduceError(f"the page did not come up at {url} within a minute. Try `transduce play --no-browser`.")
+    raise TransduceError(
+        f"the page did not come up at {url} within a minute. Try `transduce play --no-browser`."
+    )
 
 
 @contextmanager
@@ -94,14 +99,19 @@ def drag(page: Page, canvas: str, stats: str, seconds: float) -> float:
 
 def measured(seconds: float) -> dict[str, float]:
     with served() as url, opened(url) as page:
-        found = {"seconds to the first prediction": first(page), "answers a second, curves, n = 30": drag(page, "#before", CURVES, seconds)}
+        found = {
+            "seconds to the first prediction": first(page),
+            "answers a second, curves, n = 30": drag(page, "#before", CURVES, seconds),
+        }
         page.locator("#n").fill("100")
         page.wait_for_timeout(500)
         found["answers a second, curves, n = 100"] = drag(page, "#before", CURVES, seconds)
         page.click("#tab-flow")
         page.wait_for_selector(f"{FLOW}[data-answers]")
         page.wait_for_timeout(500)
-        return found | {"answers a second, fields, n = 10": drag(page, "#flow-before", FLOW, seconds)}
+        return found | {
+            "answers a second, fields, n = 10": drag(page, "#flow-before", FLOW, seconds)
+        }
 
 
 ASKED = {"seconds to the first prediction": "< 2", "answers a second, curves, n = 30": ">= 30"}
@@ -110,8 +120,12 @@ ASKED = {"seconds to the first prediction": "< 2", "answers a second, curves, n 
 def main(
     repeats: Annotated[int, typer.Option(min=1)] = 3,
     seconds: Annotated[float, typer.Option(min=0.5, help="Of each drag.")] = 5.0,
-    out: Annotated[Path, typer.Option(help="The folder for page.json.")] = Path("results/benchmarks"),
-    screenshots: Annotated[Path | None, typer.Option(help="Only take pictures of the page, into this folder.")] = None,
+    out: Annotated[Path, typer.Option(help="The folder for page.json.")] = Path(
+        "results/benchmarks"
+    ),
+    screenshots: Annotated[
+        Path | None, typer.Option(help="Only take pictures of the page, into this folder.")
+    ] = None,
 ) -> None:
     if screenshots is not None:
         from benchmarks.page_pictures import take
@@ -119,9 +133,20 @@ def main(
         take(screenshots)
         return
     found = [measured(seconds) for _ in range(repeats)]
-    rows = [{"what": what, "median": statistics.median(one[what] for one in found), "asked": ASKED.get(what, "")} for what in found[0]]
+    rows = [
+        {
+            "what": what,
+            "median": statistics.median(one[what] for one in found),
+            "asked": ASKED.get(what, ""),
+        }
+        for what in found[0]
+    ]
     print(markdown_table(rows))
-    about = {"command": " ".join(["python -m benchmarks.page", *sys.argv[1:]]), "seed": 1, "repeats": repeats}
+    about = {
+        "command": " ".join(["python -m benchmarks.page", *sys.argv[1:]]),
+        "seed": 1,
+        "repeats": repeats,
+    }
     write_rows(out / "page.json", rows, **about, **provenance())
 
 

@@ -1,4 +1,5 @@
-"""Pictures of the page for docs/playground.md:  python -m benchmarks.page --screenshots docs/figures"""
+"""Pictures of the page for docs/playground.md:  python -m benchmarks.page --screenshots
+docs/figures"""
 
 from __future__ import annotations
 
@@ -62,14 +63,21 @@ def flow(page: Page) -> None:
     page.locator("#tab-flow").click()
     page.wait_for_selector("#flow-stats[data-answers]")
     page.wait_for_timeout(1500)
-    stroke(page, "#flow-before", [(0.5 + 0.28 * math.cos(a / 4), 0.5 + 0.28 * math.sin(a / 4)) for a in range(26)])
+    stroke(
+        page,
+        "#flow-before",
+        [(0.5 + 0.28 * math.cos(a / 4), 0.5 + 0.28 * math.sin(a / 4)) for a in range(26)],
+    )
     page.locator("#flow-t").fill("8")
     page.wait_for_timeout(3000)
     page.locator("#flow-reveal").click()
 
 
 def spiral(size: float) -> Points:
-    return [(0.5 + size * a / 60 * math.cos(a / 4), 0.5 + size * a / 60 * math.sin(a / 4)) for a in range(60)]
+    return [
+        (0.5 + size * a / 60 * math.cos(a / 4), 0.5 + size * a / 60 * math.sin(a / 4))
+        for a in range(60)
+    ]
 
 
 def zigzag(size: float) -> Points:
@@ -97,13 +105,20 @@ def drawings(page: Page) -> None:
 def data(page: Page) -> None:
     page.locator("#tab-data").click()
     body = page.request.get(page.url.partition("#")[0] + "sample.npz").body()
-    page.set_input_files("#file", {"name": "sample.npz", "mimeType": "application/zip", "buffer": body})
+    page.set_input_files(
+        "#file", {"name": "sample.npz", "mimeType": "application/zip", "buffer": body}
+    )
     page.wait_for_selector("#save-npz[href]")
     page.locator("#query").fill("3")
     page.wait_for_timeout(500)
 
 
-SMALL: dict[str, Any] = {"viewport": {"width": 375, "height": 812}, "device_scale_factor": 2, "is_mobile": True, "has_touch": True}
+SMALL: dict[str, Any] = {
+    "viewport": {"width": 375, "height": 812},
+    "device_scale_factor": 2,
+    "is_mobile": True,
+    "has_touch": True,
+}
 SCENES: dict[str, tuple[Callable[[Page], None], dict[str, Any]]] = {
     "page_curves": (curves, {}),
     "page_dark": (found, {"color_scheme": "dark"}),

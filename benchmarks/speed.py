@@ -1,9 +1,9 @@
-"""How long a regression takes, ours beside the rivals in one run, on one thread:  python -m benchmarks.speed
+"""How long a regression takes, ours beside the rivals in one run, on one thread:  python -m
+benchmarks.speed
 
-Times are processor time of the one thread, which is what a clock shows on an idle machine and holds still on a busy one. What is
-compared is timed in turns, and the medians are shown. The table goes to the terminal and, with everything needed to repeat it, to
-results/benchmarks/speed.json.
-"""
+Times are processor time of the one thread, which is what a clock shows on an idle machine and holds
+still on a busy one. What is compared is timed in turns, and the medians are shown. The table goes
+to the terminal and, with everything needed to repeat it, to results/benchmarks/speed.json."""
 
 from __future__ import annotations
 
@@ -59,7 +59,9 @@ class Sizes:
         return max(1, self.repeats // 10)
 
 
-QUICK = Sizes(repeats=2, n=(10, 40), updated=20, queries=(5, 50), conditioned=20, sampled=2, epochs=1)
+QUICK = Sizes(
+    repeats=2, n=(10, 40), updated=20, queries=(5, 50), conditioned=20, sampled=2, epochs=1
+)
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,11 @@ class Line:
 
     def shown(self) -> dict[str, str]:
         """As the terminal shows it."""
-        times = {"ours": in_units(self.ours), "beside": self.beside, "theirs": "" if self.theirs is None else in_units(self.theirs)}
+        times = {
+            "ours": in_units(self.ours),
+            "beside": self.beside,
+            "theirs": "" if self.theirs is None else in_units(self.theirs),
+        }
         ratio = "" if self.ratio is None else f"{self.ratio:.2f}"
         return {
             "model": self.model,
@@ -127,7 +133,9 @@ def algebra_of(work: Callable[[], Any]) -> Callable[[], None]:
     with Algebra() as recorded:
         work()
     factors = [(a.detach(), b.detach()) for a, b in recorded.factors]
-    products = [partial(torch.mm if a.ndim == 2 else torch.bmm, a, b, out=a @ b) for a, b in factors]
+    products = [
+        partial(torch.mm if a.ndim == 2 else torch.bmm, a, b, out=a @ b) for a, b in factors
+    ]
 
     def run() -> None:
         for part in (*products, *recorded.factorisations):
@@ -137,16 +145,27 @@ def algebra_of(work: Callable[[], Any]) -> Callable[[], None]:
 
 
 def whole_regression(name: str, T: Transducer, task: Task, sizes: Sizes) -> list[Line]:
-    """n = 50 and 50 queries, beside its own matrix products and factorisations; and a query once conditioned."""
+    """n = 50 and 50 queries, beside its own matrix products and factorisations; and a query once
+    conditioned."""
     examples, v = task.examples[:50], task.queries.v[:50]
 
     def regress() -> Any:
         return T.regress(examples)(v)
 
     O = T.regress(examples)
-    whole, products, conditioned = medians(regress, algebra_of(regress), lambda: O(v), repeats=sizes.repeats)
+    whole, products, conditioned = medians(
+        regress, algebra_of(regress), lambda: O(v), repeats=sizes.repeats
+    )
     return [
-        Line(name, "regression, n = 50, 50 queries", whole, "its products and factorisations", products, whole / products, "<= 3"),
+        Line(
+            name,
+            "regression, n = 50, 50 queries",
+            whole,
+            "its products and factorisations",
+            products,
+            whole / products,
+            "<= 3",
+        ),
         Line(name, "each query, once conditioned on n = 50", conditioned / 50),
     ]
 
@@ -164,10 +183,22 @@ def conditioning_once(name: str, T: Transducer, task: Task, sizes: Sizes) -> lis
     ours, sampled = medians(lambda: O(v), one_by_one, repeats=sizes.few)
     theirs = sampled * count / sizes.sampled
     what = f"{count} queries, once conditioned on n = 100"
-    return [Line(name, what, ours, f"{count} regressions of one query each", theirs, theirs / ours, ">= 10")]
+    return [
+        Line(
+            name,
+            what,
+            ours,
+            f"{count} regressions of one query each",
+            theirs,
+            theirs / ours,
+            ">= 10",
+        )
+    ]
 
 
-def updating(name: str, T: Transducer, family: AdvectionDiffusionReaction, sizes: Sizes) -> list[Line]:
+def updating(
+    name: str, T: Transducer, family: AdvectionDiffusionReaction, sizes: Sizes
+) -> list[Line]:
     """One example more or less, beside regressing anew."""
     n = sizes.updated
     pairs = family.sample_task(n + 1, 1, generator_for("test", 1)).examples
@@ -176,44 +207,73 @@ def updating(name: str, T: Transducer, family: AdvectionDiffusionReaction, sizes
     added, dropped, anew = medians(*works, repeats=sizes.few)
     return [
         Line(name, f"one example more, n = {n}", added, "a regression", anew, anew / added, "> 1"),
-        Line(name, f"one example less, n = {n}", dropped, "a regression", anew, anew / dropped, "> 1"),
+        Line(
+            name, f"one example less, n = {n}", dropped, "a regression", anew, anew / dropped, "> 1"
+        ),
     ]
 
 
 def against_n(name: str, sizes: Sizes) -> list[Line]:
-    """Regressions of 50 queries from n examples, each in a process of its own, with the whole process's peak memory."""
+    """Regressions of 50 queries from n examples, each in a process of its own, with the whole
+    process's peak memory."""
     lines, times = [], []
     asked = "<= 3, <= 1 beyond 1024" if name == "adr" else "<= 2, < 2048 MiB"
     for i, n in enumerate(sizes.n):
         with multiprocessing.get_context("spawn").Pool(1) as pool:
             seconds, peak = pool.apply(_regress_alone, (name, n, sizes.few))
         times.append(seconds)
-        compared = (f"power of n since {sizes.n[i - 1]}", None, power(sizes.n[: i + 1], times), asked) if i else ()
-        lines.append(Line(name, f"regression, n = {n}, 50 queries", seconds, *compared, peak_mib=peak / 2**20))
+        compared = (
+            (f"power of n since {sizes.n[i - 1]}", None, power(sizes.n[: i + 1], times), asked)
+            if i
+            else ()
+        )
+        lines.append(
+            Line(
+                name, f"regression, n = {n}, 50 queries", seconds, *compared, peak_mib=peak / 2**20
+            )
+        )
     return lines
 
 
 def _regress_alone(name: str, n: int, repeats: int) -> tuple[float, int]:
-    """Seconds of a regression in a fresh process, and the most bytes that the process has held, libraries included."""
+    """Seconds of a regression in a fresh process, and the most bytes that the process has held,
+    libraries included."""
     torch.set_num_threads(1)
-    T, v = Transducer.from_pretrained(name), gaussian_field(n + 50, 101, 0.2, generator_for("test", 0)).float()
+    T, v = (
+        Transducer.from_pretrained(name),
+        gaussian_field(n + 50, 101, 0.2, generator_for("test", 0)).float(),
+    )
     (seconds,) = medians(lambda: T.regress(ExampleSet(v[:n], v[:n]))(v[n:]), repeats=repeats)
-    return seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    return seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (
+        1 if sys.platform == "darwin" else 1024
+    )
 
 
 def against_queries(name: str, T: Transducer, task: Task, sizes: Sizes) -> list[Line]:
     """m queries to one conditioned operator."""
     O = T.regress(task.examples[:50])
-    times = medians(*(partial(O, task.queries.v[:1].repeat(m, 1)) for m in sizes.queries), repeats=sizes.few)
+    times = medians(
+        *(partial(O, task.queries.v[:1].repeat(m, 1)) for m in sizes.queries), repeats=sizes.few
+    )
     lines = []
     for i, (m, seconds) in enumerate(zip(sizes.queries, times, strict=True)):
-        compared = (f"power of m since {sizes.queries[i - 1]}", None, power(sizes.queries[: i + 1], times[: i + 1]), "<= 1") if i else ()
+        compared = (
+            (
+                f"power of m since {sizes.queries[i - 1]}",
+                None,
+                power(sizes.queries[: i + 1], times[: i + 1]),
+                "<= 1",
+            )
+            if i
+            else ()
+        )
         lines.append(Line(name, f"{m} queries, once conditioned on n = 50", seconds, *compared))
     return lines
 
 
 def training(name: str, family: AdvectionDiffusionReaction, sizes: Sizes) -> list[Line]:
-    """A meta-training step on 8 tasks of n = 50 and 16 queries: forward, backward, Muon and AdamW at rates too small to matter."""
+    """A meta-training step on 8 tasks of n = 50 and 16 queries: forward, backward, Muon and AdamW
+    at rates too small to matter."""
     T = Transducer.from_pretrained(name).train()
     episode, optimisers = Episode(T), make_optimisers(T, 1e-12, 1e-12)
     batch = stack([family.sample_task(50, 16, generator_for("train", i)) for i in range(8)])
@@ -229,22 +289,44 @@ def training(name: str, family: AdvectionDiffusionReaction, sizes: Sizes) -> lis
 
 
 def against_rivals(name: str, T: Transducer, task: Task, sizes: Sizes) -> list[Line]:
-    """The same task for kernel ridge, and for an FNO fitted until it is as good as ours, or for `epochs`."""
+    """The same task for kernel ridge, and for an FNO fitted until it is as good as ours, or for
+    `epochs`."""
     examples, queries = task.examples[:50], task.queries
     ours = error_of(T.regress(examples), queries)
     fno, fitted, epochs = fit_fno(examples, queries, ours, sizes.epochs)
     ridge_error = error_of(KernelRidge().regress(examples), queries)
     regressors = (T, KernelRidge())
-    seconds, ridge = medians(*(partial(lambda R: R.regress(examples)(queries.v), R) for R in regressors), repeats=sizes.repeats)
+    seconds, ridge = medians(
+        *(partial(lambda R: R.regress(examples)(queries.v), R) for R in regressors),
+        repeats=sizes.repeats,
+    )
     what = f"regression, n = 50, {len(queries)} queries, error {report.number(ours)}"
     return [
-        Line(name, what, seconds, f"kernel ridge, error {report.number(ridge_error)}", ridge, ridge / seconds, "> 1"),
-        Line(name, what, seconds, f"FNO, {epochs} epochs, error {report.number(fno)}", fitted, fitted / seconds),
+        Line(
+            name,
+            what,
+            seconds,
+            f"kernel ridge, error {report.number(ridge_error)}",
+            ridge,
+            ridge / seconds,
+            "> 1",
+        ),
+        Line(
+            name,
+            what,
+            seconds,
+            f"FNO, {epochs} epochs, error {report.number(fno)}",
+            fitted,
+            fitted / seconds,
+        ),
     ]
 
 
-def fit_fno(examples: ExampleSet, queries: ExampleSet, target: float, epochs: int) -> tuple[float, float, int]:
-    """The error of an FNO fitted until it reaches `target`, or for `epochs`; the seconds without those spent on looking; the epochs."""
+def fit_fno(
+    examples: ExampleSet, queries: ExampleSet, target: float, epochs: int
+) -> tuple[float, float, int]:
+    """The error of an FNO fitted until it reaches `target`, or for `epochs`; the seconds without
+    those spent on looking; the epochs."""
     looks = []
 
     def reached(O: Operator) -> bool:
@@ -264,13 +346,19 @@ def error_of(O: Operator, queries: ExampleSet) -> float:
 
 
 def main(
-    quick: Annotated[bool, typer.Option("--quick", help="A smoke test: every measurement, few and small.")] = False,
-    out: Annotated[Path, typer.Option(help="The folder for speed.json.")] = Path("results/benchmarks"),
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A smoke test: every measurement, few and small.")
+    ] = False,
+    out: Annotated[Path, typer.Option(help="The folder for speed.json.")] = Path(
+        "results/benchmarks"
+    ),
 ) -> None:
     """Time everything, print the table, write the rows."""
     sizes = QUICK if quick else Sizes()
     torch.set_num_threads(1)
-    lines = [line for name in MODELS for line in against_n(name, sizes)]  # first: the children's peak starts from this process
+    lines = [
+        line for name in MODELS for line in against_n(name, sizes)
+    ]  # first: the children's peak starts from this process
     with threadpool_limits(1):
         family = AdvectionDiffusionReaction()
         task = family.sample_task(100, 50, generator_for("test", 0))
@@ -286,7 +374,11 @@ def main(
         lines += updating(MODELS[0], T, family, sizes) + against_rivals(MODELS[0], T, task, sizes)
     table = report.rich_table([line.shown() for line in lines], "one thread")
     Console(width=max(150, Console().width)).print(table)
-    about = {"command": " ".join(["python -m benchmarks.speed", *sys.argv[1:]]), "seed": 0, **provenance()}
+    about = {
+        "command": " ".join(["python -m benchmarks.speed", *sys.argv[1:]]),
+        "seed": 0,
+        **provenance(),
+    }
     report.write_rows(out / "speed.json", [asdict(line) for line in lines], **about)
 
 

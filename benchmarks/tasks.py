@@ -1,4 +1,5 @@
-"""How many tasks of images are drawn in a second, 100 examples and 100 queries each:  python -m benchmarks.tasks
+"""How many tasks of images are drawn in a second, 100 examples and 100 queries each:  python -m
+benchmarks.tasks
 
 On one thread, and on as many processes as asked, each drawing its own. Seconds are of the clock.
 Writes results/benchmarks/tasks.json.
@@ -20,7 +21,11 @@ from transduce.files import provenance
 from transduce.random_fields import generator_for
 from transduce.report import markdown_table, write_rows
 
-FAMILIES = {"permuted": PermutedImages("mnist"), "synthetic": SyntheticImages(), "composed": ComposedImages("mnist")}
+FAMILIES = {
+    "permuted": PermutedImages("mnist"),
+    "synthetic": SyntheticImages(),
+    "composed": ComposedImages("mnist"),
+}
 
 
 def drawn(name: str, first: int, tasks: int) -> float:
@@ -33,13 +38,26 @@ def drawn(name: str, first: int, tasks: int) -> float:
     return tasks / (time.perf_counter() - start)
 
 
-def main(tasks: Annotated[int, typer.Option(min=1)] = 1000, processes: Annotated[int, typer.Option(min=1)] = 2) -> None:
+def main(
+    tasks: Annotated[int, typer.Option(min=1)] = 1000,
+    processes: Annotated[int, typer.Option(min=1)] = 2,
+) -> None:
     rows = []
     with multiprocessing.get_context("spawn").Pool(processes) as pool:
         for name in FAMILIES:
             (alone,) = pool.starmap(drawn, [(name, 0, tasks)])
-            together = sum(pool.starmap(drawn, [(name, k * tasks, tasks) for k in range(processes)], chunksize=1))
-            rows.append({"tasks": name, "a second, one process": alone, f"a second, {processes} processes": together})
+            together = sum(
+                pool.starmap(
+                    drawn, [(name, k * tasks, tasks) for k in range(processes)], chunksize=1
+                )
+            )
+            rows.append(
+                {
+                    "tasks": name,
+                    "a second, one process": alone,
+                    f"a second, {processes} processes": together,
+                }
+            )
     print(markdown_table(rows))
     about = {"command": " ".join(["python -m benchmarks.tasks", *sys.argv[1:]]), "seed": 0}
     write_rows(Path("results/benchmarks/tasks.json"), rows, **about, **provenance())

@@ -1,8 +1,9 @@
-"""What the site needs beside Markdown. Pages are written to be read in the repository; here is what turns them into a site.
+"""What the site needs beside Markdown. Pages are written to be read in the repository; here is what
+turns them into a site.
 
-Links that leave docs/ lead to a file of the repository. In the site they lead to a copy: an image as it is, source as a page that shows it,
-the README to the front page. Docstrings are prose, not Markdown: their examples become code, and * and < are what they are.
-"""
+Links that leave docs/ lead to a file of the repository. In the site they lead to a copy: an image
+as it is, source as a page that shows it, the README to the front page. Docstrings are prose, not
+Markdown: their examples become code, and * and < are what they are."""
 
 import re
 from pathlib import Path, PurePosixPath
@@ -16,14 +17,17 @@ CODE = re.compile(r"(^ {4,}.*$|`[^`]*`)", re.M)
 
 
 def copied(page, link, config):
-    """The file of the repository that a page's link leads to, and its place in the site; None if it stays in docs/."""
+    """The file of the repository that a page's link leads to, and its place in the site; None if it
+    stays in docs/."""
     docs = Path(config.docs_dir)
     target = (docs / page.src_uri).parent.joinpath(link).resolve()
     if target.is_relative_to(docs):
         return None
     if target == docs.parent / "README.md":
         return target, "index.md"
-    return target, f"source/{target.relative_to(docs.parent).as_posix()}" + ".md" * (target.suffix in LANGUAGES)
+    return target, f"source/{target.relative_to(docs.parent).as_posix()}" + ".md" * (
+        target.suffix in LANGUAGES
+    )
 
 
 def on_files(files, config):
@@ -32,10 +36,20 @@ def on_files(files, config):
         for link in LINK.findall(page.content_string):
             target, place = copied(page, link, config) or (None, "index.md")
             if files.get_file_from_path(place) is None:
-                code = f"```` {{.{LANGUAGES.get(target.suffix)}}}\n{target.read_text()}\n````\n" if place.endswith(".md") else ""
+                code = (
+                    f"```` {{.{LANGUAGES.get(target.suffix)}}}\n{target.read_text()}\n````\n"
+                    if place.endswith(".md")
+                    else ""
+                )
                 name = target.relative_to(Path(config.docs_dir).parent)
-                content = {"content": f"---\nsearch: {{exclude: true}}\n---\n# {name}\n\n{code}"} if code else {"abs_src_path": str(target)}
-                files.append(File.generated(config, place, inclusion=InclusionLevel.NOT_IN_NAV, **content))
+                content = (
+                    {"content": f"---\nsearch: {{exclude: true}}\n---\n# {name}\n\n{code}"}
+                    if code
+                    else {"abs_src_path": str(target)}
+                )
+                files.append(
+                    File.generated(config, place, inclusion=InclusionLevel.NOT_IN_NAV, **content)
+                )
     return files
 
 
@@ -67,6 +81,8 @@ class Prose(griffe.Extension):
                 blocks.append(f"```python\n{block}\n```")
             else:
                 parts = CODE.split(block)  # code stands at odd places
-                parts[::2] = [re.sub(r"([*\[\]])", r"\\\1", part).replace("<", "&lt;") for part in parts[::2]]
+                parts[::2] = [
+                    re.sub(r"([*\[\]])", r"\\\1", part).replace("<", "&lt;") for part in parts[::2]
+                ]
                 blocks.append("".join(parts))
         obj.docstring.value = "\n\n".join(blocks)

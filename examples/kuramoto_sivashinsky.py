@@ -1,13 +1,17 @@
-"""A family of one's own, worked from nothing: the flow of the Kuramoto-Sivashinsky equation (docs/own_family.md).
+"""A family of one's own, worked from nothing: the flow of the Kuramoto-Sivashinsky equation
+(docs/own_family.md).
 
-    d_t s = -s d_x s - d_x^2 s - nu d_x^4 s   on [0, L], periodic,      O: s(., 0) -> s(., t),      L, nu and t of each operator its own
+    d_t s = -s d_x s - d_x^2 s - nu d_x^4 s   on [0, L], periodic,
+    O: s(., 0) -> s(., t),
+    L, nu and t of each operator its own
 
-    python examples/kuramoto_sivashinsky.py                               data, training, weights and errors: minutes
-    python examples/kuramoto_sivashinsky.py runs/small --operators 8 --steps 4 --unseen 2      the same in small
+    python examples/kuramoto_sivashinsky.py
+    data, training, weights and errors: minutes
+    python examples/kuramoto_sivashinsky.py runs/small --operators 8 --steps 4 --unseen 2
+    the same in small
 
-It goes on where it was stopped. Data, checkpoint and weights go to runs/ks, or the folder named; errors and figures to
---results, by default there too.
-"""
+It goes on where it was stopped. Data, checkpoint and weights go to runs/ks, or the folder named;
+errors and figures to --results, by default there too."""
 
 import argparse
 import shlex
@@ -33,16 +37,27 @@ SIZES = [5, 10, 20, 50, 100]  # numbers of examples to measure with
 
 
 def solve(s, L, nu, t, step=STEP):
-    """s(., t) from s(., 0), both of shape (n, POINTS), by ETDRK4: exact in the linear part, of fourth order in the rest."""
+    """s(., t) from s(., 0), both of shape (n, POINTS), by ETDRK4: exact in the linear part, of
+    fourth order in the rest."""
     steps = max(1, round(t / step))
     h, k = t / steps, 2 * torch.pi / L * torch.arange(POINTS // 2 + 1)
     linear = h * (k**2 - nu * k**4).double()
     circle = torch.exp(2j * torch.pi * (torch.arange(32).double() + 0.5) / 32)
-    z = linear[:, None] + circle  # the weights are means over a circle, where nothing cancels (Kassam and Trefethen 2005)
+    z = (
+        linear[:, None] + circle
+    )  # the weights are means over a circle, where nothing cancels (Kassam and Trefethen 2005)
     ez, whole, half = z.exp(), linear.exp(), (linear / 2).exp()
-    weights = ((z / 2).exp() - 1) / z, (-4 - z + ez * (4 - 3 * z + z**2)) / z**3, (2 + z + ez * (z - 2)) / z**3
-    q, f_1, f_2, f_3 = (h * w.mean(1).real for w in (*weights, (-4 - 3 * z - z**2 + ez * (4 - z)) / z**3))
-    slope = -0.5j * k * (torch.arange(len(k)) < POINTS / 3)  # without the modes onto which squares would fold
+    weights = (
+        ((z / 2).exp() - 1) / z,
+        (-4 - z + ez * (4 - 3 * z + z**2)) / z**3,
+        (2 + z + ez * (z - 2)) / z**3,
+    )
+    q, f_1, f_2, f_3 = (
+        h * w.mean(1).real for w in (*weights, (-4 - 3 * z - z**2 + ez * (4 - z)) / z**3)
+    )
+    slope = (
+        -0.5j * k * (torch.arange(len(k)) < POINTS / 3)
+    )  # without the modes onto which squares would fold
 
     def N(c):  # -d_x (s^2 / 2)
         return slope * torch.fft.rfft(torch.fft.irfft(c, n=POINTS) ** 2)
@@ -70,7 +85,8 @@ class KuramotoSivashinsky:
         return {name: uniform(*getattr(self, name), generator) for name in ("L", "nu", "t")}
 
     def sample_pairs(self, operator, n, generator):
-        """n initial states of variance one, sums of the first six waves, and what becomes of them."""
+        """n initial states of variance one, sums of the first six waves, and what becomes of
+        them."""
         waves = torch.zeros(n, POINTS // 2 + 1, dtype=torch.complex128)
         waves[:, 1:7] = torch.randn(n, 6, dtype=torch.complex128, generator=generator) / 12**0.5
         v = torch.fft.irfft(waves, n=POINTS, norm="forward")
@@ -89,7 +105,8 @@ class KuramotoSivashinsky:
 
 
 def model():
-    """A prior over operators: a small spectral network, learned once, whose read-out the examples settle (docs/prior.md)."""
+    """A prior over operators: a small spectral network, learned once, whose read-out the examples
+    settle (docs/prior.md)."""
     torch.manual_seed(0)
     V, U = transduce.FourierModes(24), transduce.FourierModes(24)
     prior = {"channels": 48, "layers": 4, "modes": 20, "grid": POINTS}
@@ -98,7 +115,15 @@ def model():
 
 def training(steps):
     return transduce.Training(
-        steps=steps, lr=5e-3, muon_lr=0.02, tasks=4, n=(2, 48), loss="log_l2", left_out=True, validate_every=250, validation_tasks=16
+        steps=steps,
+        lr=5e-3,
+        muon_lr=0.02,
+        tasks=4,
+        n=(2, 48),
+        loss="log_l2",
+        left_out=True,
+        validate_every=250,
+        validation_tasks=16,
     )
 
 
@@ -109,27 +134,52 @@ def main(out, operators, steps, unseen, results):
     if not (out / "tasks.zarr").exists():
         generate(family, out / "tasks.zarr", operators, examples=96, workers=1)
     T = model()
-    error = transduce.metatrain(T, transduce.StoredFamily(out / "tasks.zarr"), training(steps), validation=family, out=out)
+    error = transduce.metatrain(
+        T, transduce.StoredFamily(out / "tasks.zarr"), training(steps), validation=family, out=out
+    )
     T.save_pretrained(weights, family=repr(family), validation_error=error, **provenance())
-    print(f"validation error {error:.1e}, {time.perf_counter() - begun:.0f} s, weights in {weights}")
+    print(
+        f"validation error {error:.1e}, {time.perf_counter() - begun:.0f} s, weights in {weights}"
+    )
 
     regressors = {"ks": transduce.Transducer.from_pretrained(str(weights))}
     regressors |= {name: rival(name) for name in ("kernel-ridge", "identity", "local-kernel-ridge")}
     rows = []
     for name, regressor in regressors.items():
-        count = max(1, unseen // 5) if name == "local-kernel-ridge" else unseen  # which takes half a minute for each
+        count = (
+            max(1, unseen // 5) if name == "local-kernel-ridge" else unseen
+        )  # which takes half a minute for each
         measured = transduce.evaluate(regressor, family, SIZES, count, generator_for("test", 2024))
         rows += [{"regressor": name, **row} for row in summarise(measured)]
     command = shlex.join(["python", "examples/kuramoto_sivashinsky.py", *sys.argv[1:]])
     results.mkdir(parents=True, exist_ok=True)
-    write_rows(results / "kuramoto_sivashinsky.json", rows, command=command, family=repr(family), seed=2024, **provenance())
+    write_rows(
+        results / "kuramoto_sivashinsky.json",
+        rows,
+        command=command,
+        family=repr(family),
+        seed=2024,
+        **provenance(),
+    )
     error_against_n(rows, results / "kuramoto_sivashinsky", trained_range=training(steps).n)
     print(results_table({"rows": rows}))
 
     task = family.sample_task(20, 4, generator_for("test", 2025))
-    answers = {name: regressors[name].regress(task.examples)(task.queries.v) for name in ("ks", "kernel-ridge")}
-    whole = transduce.Task(*(transduce.ExampleSet(closed(pairs.v), closed(pairs.u)) for pairs in (task.examples, task.queries)))
-    prediction_over_truth(whole, {name: closed(u) for name, u in answers.items()}, results / "kuramoto_sivashinsky_predictions")
+    answers = {
+        name: regressors[name].regress(task.examples)(task.queries.v)
+        for name in ("ks", "kernel-ridge")
+    }
+    whole = transduce.Task(
+        *(
+            transduce.ExampleSet(closed(pairs.v), closed(pairs.u))
+            for pairs in (task.examples, task.queries)
+        )
+    )
+    prediction_over_truth(
+        whole,
+        {name: closed(u) for name, u in answers.items()},
+        results / "kuramoto_sivashinsky_predictions",
+    )
 
 
 def closed(f):
@@ -138,7 +188,9 @@ def closed(f):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("out", type=Path, nargs="?", default=Path("runs/ks"), help="the folder")
     parser.add_argument("--operators", type=int, default=1000, help="to train on")
     parser.add_argument("--steps", type=int, default=2000, help="of training")

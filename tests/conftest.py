@@ -20,7 +20,9 @@ def small_transducer(**options):
     """A Transducer that is quick to run and far from its start, so that every part acts."""
     torch.manual_seed(0)
     settings = {"depth": 3, "heads": 2, "width": 8, "hidden": 16} | options
-    modes = 16 if settings.get("kappa") == "convolutional" else 12  # which takes them for an image of 4 x 4
+    modes = (
+        16 if settings.get("kappa") == "convolutional" else 12
+    )  # which takes them for an image of 4 x 4
     T = Transducer(SineModes(modes), SineModes(modes), **settings)
     T.spread.data.copy_(torch.linspace(1.5, 0.5, modes))
     return T.double().eval()
@@ -30,14 +32,18 @@ def small_transducer(**options):
 def pairs():
     """Nine smooth pairs on 33 points and four queries, in double precision."""
     generator = torch.Generator().manual_seed(1)
-    coefficients = torch.randn(2, 13, 12, generator=generator, dtype=torch.float64) / torch.arange(1, 13)
+    coefficients = torch.randn(2, 13, 12, generator=generator, dtype=torch.float64) / torch.arange(
+        1, 13
+    )
     v, u = SineModes(12).decode(coefficients, 33)
     return v[:9], u[:9], v[9:]
 
 
 def run(*arguments):
     """The result of a command."""
-    return CliRunner(env={"COLUMNS": "200", "TERM": "dumb"}).invoke(app, [str(argument) for argument in arguments])
+    return CliRunner(env={"COLUMNS": "200", "TERM": "dumb"}).invoke(
+        app, [str(argument) for argument in arguments]
+    )
 
 
 def fails(*arguments):

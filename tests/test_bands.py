@@ -14,7 +14,11 @@ def draw(n, generator, power=0.0):
     """Answers of many sizes, deviations, and errors that are theirs times noise."""
     answers = torch.randn(n, 1, generator=generator, dtype=torch.float64).exp() * torch.ones(30)
     deviations = torch.rand(n, generator=generator, dtype=torch.float64) + 0.1
-    errors = torch.randn(n, 30, generator=generator, dtype=torch.float64) * deviations[:, None] * answers**power
+    errors = (
+        torch.randn(n, 30, generator=generator, dtype=torch.float64)
+        * deviations[:, None]
+        * answers**power
+    )
     return errors, answers, deviations
 
 
@@ -35,16 +39,24 @@ def test_coverage_is_the_level_whatever_the_errors_depend_on(power, level):
 def test_the_width_follows_what_errors_depend_on():
     """Better by far than one width for all, by the interval score."""
     errors, answers, deviations = draw(400, torch.Generator().manual_seed(1), power=1.0)
-    half = half_widths_of(errors[:200], answers[:200], deviations[:200], answers[200:], deviations[200:], 0.9)
+    half = half_widths_of(
+        errors[:200], answers[:200], deviations[:200], answers[200:], deviations[200:], 0.9
+    )
     unseen = errors[200:]
     share = float((unseen.abs() <= half[:, None]).double().mean())
-    ours, constant = (interval_score(unseen, width, 0.9).mean() for width in (half[:, None], quantile(unseen.abs(), share)))
+    ours, constant = (
+        interval_score(unseen, width, 0.9).mean()
+        for width in (half[:, None], quantile(unseen.abs(), share))
+    )
     assert ours < 0.7 * constant
 
 
 def test_interval_score_is_least_at_the_quantiles():
     errors = torch.randn(20000, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    scores = {width: float(interval_score(errors, torch.tensor(width), 0.9).mean()) for width in (1.2, 1.645, 2.2)}
+    scores = {
+        width: float(interval_score(errors, torch.tensor(width), 0.9).mean())
+        for width in (1.2, 1.645, 2.2)
+    }
     assert min(scores, key=scores.get) == 1.645
     assert interval_score(torch.tensor(3.0), torch.tensor(1.0), 0.9) == pytest.approx(2 + 20 * 2)
 
@@ -57,9 +69,12 @@ def test_quantile():
 
 
 def test_bands_hold_on_an_operator(pairs):
-    """A smooth nonlinear operator, a model that was never trained: leave-one-out residuals are enough."""
+    """A smooth nonlinear operator, a model that was never trained: leave-one-out residuals are
+    enough."""
     T = small_transducer(kappa="representer", depth=1)
-    coefficients = torch.randn(240, 12, generator=torch.Generator().manual_seed(3), dtype=torch.float64) / torch.arange(1, 13)
+    coefficients = torch.randn(
+        240, 12, generator=torch.Generator().manual_seed(3), dtype=torch.float64
+    ) / torch.arange(1, 13)
     v = SineModes(12).decode(coefficients, 33)
     u = v.flip(-1) + 0.3 * v**2
     O = T.regress(ExampleSet(v[:40], u[:40]))
@@ -74,14 +89,29 @@ def test_bands_hold_on_an_operator(pairs):
 
 
 def test_one_example_has_a_band(pairs):
-    mean, low, high = small_transducer(kappa="representer").regress(ExampleSet(pairs[0][:1], pairs[1][:1])).predict(pairs[2])
+    mean, low, high = (
+        small_transducer(kappa="representer")
+        .regress(ExampleSet(pairs[0][:1], pairs[1][:1]))
+        .predict(pairs[2])
+    )
     assert (high - low).max() < 100 * pairs[1].abs().max()
     assert (low <= mean).all()
 
 
 def test_each_channel_has_its_own_width(pairs):
     torch.manual_seed(0)
-    T = Transducer(SineModes(12), FourierModes(3, channels=2), kappa="representer", heads=1, width=4, hidden=8).double().eval()
+    T = (
+        Transducer(
+            SineModes(12),
+            FourierModes(3, channels=2),
+            kappa="representer",
+            heads=1,
+            width=4,
+            hidden=8,
+        )
+        .double()
+        .eval()
+    )
     u = torch.randn(9, 2, 16, dtype=torch.float64) * torch.tensor([1.0, 100.0])[:, None]
     _, low, high = T.regress(ExampleSet(pairs[0], u)).predict(pairs[2])
     width = (high - low).mean((0, 2))
@@ -94,6 +124,8 @@ def test_bad_bands(pairs):
         with pytest.raises(TransduceError, match="expected a share of the values between 0 and 1"):
             O.predict(pairs[2], band=band)
     with pytest.raises(TransduceError, match="G=False"):
-        small_transducer(kappa="representer", G=True).regress(ExampleSet(*pairs[:2])).predict(pairs[2])
+        small_transducer(kappa="representer", G=True).regress(ExampleSet(*pairs[:2])).predict(
+            pairs[2]
+        )
     with pytest.raises(TransduceError, match="representer kernel"):
         small_transducer().regress(ExampleSet(*pairs[:2])).predict(pairs[2])

@@ -13,7 +13,16 @@ import torch
 import xarray as xr
 from conftest import small_transducer
 
-from transduce.baselines import RIVALS, DeepOnet, Fitting, Fno, Identity, KernelRidge, nearest_example, rival
+from transduce.baselines import (
+    RIVALS,
+    DeepOnet,
+    Fitting,
+    Fno,
+    Identity,
+    KernelRidge,
+    nearest_example,
+    rival,
+)
 from transduce.baselines.classical import KernelRidgeOperator
 from transduce.families import AdvectionDiffusionReaction
 from transduce.metrics import relative_mse
@@ -25,15 +34,21 @@ NETWORKS = {
     "fno": lambda fitting=SHORT: Fno(modes=4, width=8, layers=1, padding=0.25, fitting=fitting),
     "deeponet": lambda fitting=SHORT: DeepOnet(width=16, layers=2, fitting=fitting),
 }
-UNFITTED = {name: make for name, make in RIVALS.items() if not name.startswith(("fno", "deeponet", "local"))}
+UNFITTED = {
+    name: make for name, make in RIVALS.items() if not name.startswith(("fno", "deeponet", "local"))
+}
 RIVALS_HERE = UNFITTED | NETWORKS
 REGRESSORS = RIVALS_HERE | {"transducer": small_transducer, "nearest-example": nearest_example}
 KINDS = {
     "numpy": np.asarray,
     "torch": torch.from_numpy,
-    "xarray": lambda f: xr.DataArray(f, dims=("example", "x"), coords={"x": np.linspace(0, 1, f.shape[1])}),
+    "xarray": lambda f: xr.DataArray(
+        f, dims=("example", "x"), coords={"x": np.linspace(0, 1, f.shape[1])}
+    ),
 }
-every_regressor = pytest.mark.parametrize("regressor", [make() for make in REGRESSORS.values()], ids=list(REGRESSORS))
+every_regressor = pytest.mark.parametrize(
+    "regressor", [make() for make in REGRESSORS.values()], ids=list(REGRESSORS)
+)
 
 
 @pytest.fixture
@@ -77,18 +92,27 @@ def test_regression_is_repeatable_and_leaves_its_input_alone(regressor, arrays):
     assert torch.equal(random, torch.get_rng_state())
 
 
-@pytest.mark.parametrize("name", sorted(REGRESSORS.keys() - NETWORKS - {"nearest-neighbours", "decision-tree"}))  # they split by order
+@pytest.mark.parametrize(
+    "name", sorted(REGRESSORS.keys() - NETWORKS - {"nearest-neighbours", "decision-tree"})
+)  # they split by order
 def test_example_order_does_not_matter(name, arrays):
     v, u, v_query = arrays
     order = np.random.default_rng(0).permutation(len(v))
-    straight, shuffled = (REGRESSORS[name]().regress(examples)(v_query) for examples in (ExampleSet(v, u), ExampleSet(v[order], u[order])))
+    straight, shuffled = (
+        REGRESSORS[name]().regress(examples)(v_query)
+        for examples in (ExampleSet(v, u), ExampleSet(v[order], u[order]))
+    )
     assert np.allclose(straight, shuffled, atol=1e-5 * np.abs(straight).max())
 
 
 @pytest.mark.parametrize("name", sorted(RIVALS_HERE.keys() - {"identity"}))
 def test_channels_are_kept(name):
     generator = np.random.default_rng(0)
-    v, u, v_query = generator.normal(size=(6, 2, 16)), generator.normal(size=(6, 3, 16)), generator.normal(size=(4, 2, 16))
+    v, u, v_query = (
+        generator.normal(size=(6, 2, 16)),
+        generator.normal(size=(6, 3, 16)),
+        generator.normal(size=(4, 2, 16)),
+    )
     assert REGRESSORS[name]().regress(ExampleSet(v, u))(v_query).shape == (4, 3, 16)
 
 
@@ -116,14 +140,22 @@ def test_identity_answers_with_what_it_is_asked_and_refuses_unequal_grids(arrays
 
 def test_nearest_neighbours_return_an_example_that_settles_the_query(arrays):
     v, u, _ = arrays
-    repeated = ExampleSet(np.repeat(v, 3, 0), np.repeat(u, 3, 0))  # one neighbour or three: no error when one is left out
+    repeated = ExampleSet(
+        np.repeat(v, 3, 0), np.repeat(u, 3, 0)
+    )  # one neighbour or three: no error when one is left out
     assert np.allclose(rival("nearest-neighbours").regress(repeated)(v), u)
 
 
 def test_linear_ridge_recovers_a_linear_operator():
     generator = np.random.default_rng(0)
-    v, A, v_query = generator.normal(size=(40, 12)), generator.normal(size=(12, 7)), generator.normal(size=(5, 12))
-    assert np.allclose(rival("linear-ridge").regress(ExampleSet(v, v @ A + 1))(v_query), v_query @ A + 1, atol=1e-6)
+    v, A, v_query = (
+        generator.normal(size=(40, 12)),
+        generator.normal(size=(12, 7)),
+        generator.normal(size=(5, 12)),
+    )
+    assert np.allclose(
+        rival("linear-ridge").regress(ExampleSet(v, v @ A + 1))(v_query), v_query @ A + 1, atol=1e-6
+    )
 
 
 def test_decision_tree_finds_a_step():
@@ -139,11 +171,16 @@ def test_the_papers_kernel_ridge_is_scikit_learns(arrays):
 
 
 def test_gaussian_process_is_ahead_of_the_papers_ridge():
-    family, errors = AdvectionDiffusionReaction(), {"gaussian-process": 0.0, "kernel-ridge-paper": 0.0}
+    family, errors = (
+        AdvectionDiffusionReaction(),
+        {"gaussian-process": 0.0, "kernel-ridge-paper": 0.0},
+    )
     for number in range(3):
         task = family.sample_task(30, 20, generator_for("validation", number))
         for name in errors:
-            errors[name] += float(relative_mse(rival(name).regress(task.examples)(task.queries.v), task.queries.u))
+            errors[name] += float(
+                relative_mse(rival(name).regress(task.examples)(task.queries.v), task.queries.u)
+            )
     assert errors["gaussian-process"] < 0.25 * errors["kernel-ridge-paper"]
 
 
@@ -153,7 +190,9 @@ def left_out(v: np.ndarray, u: np.ndarray, gamma: float, ridge: float) -> float:
     errors = []
     for i in range(len(v)):
         rest = np.arange(len(v)) != i
-        u_hat = K[i, rest] @ np.linalg.solve(K[np.ix_(rest, rest)] + ridge * np.eye(len(v) - 1), u[rest])
+        u_hat = K[i, rest] @ np.linalg.solve(
+            K[np.ix_(rest, rest)] + ridge * np.eye(len(v) - 1), u[rest]
+        )
         errors.append(np.square(u_hat - u[i]).sum())
     return float(np.mean(errors))
 
@@ -184,7 +223,11 @@ def test_kernel_ridge_stands_where_it_was_measured():
     for number in range(12):
         task = family.sample_task(50, 20, generator_for("test", number))
         for n, error in errors.items():
-            error.append(relative_mse(KernelRidge().regress(task.examples[:n])(task.queries.v), task.queries.u).item())
+            error.append(
+                relative_mse(
+                    KernelRidge().regress(task.examples[:n])(task.queries.v), task.queries.u
+                ).item()
+            )
     assert 2e-2 < np.mean(errors[10]) < 4e-1
     assert 5e-4 < np.mean(errors[50]) < 1.5e-2
 
@@ -251,7 +294,10 @@ def test_few_examples_are_all_trained_on(many):
 
 def test_epochs_are_added_to_make_up_the_steps(many):
     """Twenty examples in batches of five: four updates an epoch."""
-    assert [len(path("deeponet", many, Fitting(epochs=2, batch=5, steps=steps))[0]) for steps in (0, 8, 9)] == [2, 2, 3]
+    assert [
+        len(path("deeponet", many, Fitting(epochs=2, batch=5, steps=steps))[0])
+        for steps in (0, 8, 9)
+    ] == [2, 2, 3]
 
 
 def test_fno_answers_on_the_grid_of_the_query(arrays):
@@ -293,15 +339,28 @@ def test_networks_say_how_to_install_them(name, package, arrays, monkeypatch):
 
 
 def test_deepxde_comes_without_a_word_or_a_trace():
-    fit = "DeepOnet(fitting=Fitting(epochs=1)).regress(ExampleSet(torch.ones(2, 5), torch.ones(2, 5)))"
-    imports = "import os, torch; from transduce.baselines import DeepOnet, Fitting; from transduce.types import ExampleSet"
-    code = f"{imports}; {fit}; print(os.environ.get('DDE_BACKEND'), torch.get_default_device(), torch.get_default_dtype())"
+    fit = (
+        "DeepOnet(fitting=Fitting(epochs=1)).regress(ExampleSet(torch.ones(2, 5), "
+        "torch.ones(2, 5)))"
+    )
+    imports = (
+        "import os, torch; from transduce.baselines import DeepOnet, Fitting; from "
+        "transduce.types import ExampleSet"
+    )
+    code = (
+        f"{imports}; {fit}; print(os.environ.get('DDE_BACKEND'), "
+        "torch.get_default_device(), torch.get_default_dtype())"
+    )
     environment = {key: value for key, value in os.environ.items() if key != "DDE_BACKEND"}
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
+    run = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment
+    )
     assert run.stdout.split() == ["None", "cpu", "torch.float32"] and run.stderr == ""
 
 
 @pytest.mark.parametrize("epochs", [1, 2, 3, 10, 11])
 def test_a_falling_rate_takes_any_number_of_steps(epochs, arrays):
     v, u, _ = arrays
-    Fno(modes=4, width=4, layers=1, fitting=Fitting(epochs=epochs, batch=len(v), falling=True)).regress(ExampleSet(v, u))
+    Fno(
+        modes=4, width=4, layers=1, fitting=Fitting(epochs=epochs, batch=len(v), falling=True)
+    ).regress(ExampleSet(v, u))

@@ -1,10 +1,21 @@
-"""The rivals on functions of two variables, and those that are for periodic ones: local ridge, the FNO, one operator for a family."""
+"""The rivals on functions of two variables, and those that are for periodic ones: local ridge, the
+FNO, one operator for a family."""
 
 import numpy as np
 import pytest
 import torch
 
-from transduce.baselines import RIVALS, DeepOnet, FamilyWide, Fitting, Fno, Identity, LocalRidge, classical, rival
+from transduce.baselines import (
+    RIVALS,
+    DeepOnet,
+    FamilyWide,
+    Fitting,
+    Fno,
+    Identity,
+    LocalRidge,
+    classical,
+    rival,
+)
 from transduce.baselines.local import Window, _solved
 from transduce.families import Burgers2d
 from transduce.metrics import relative_mse
@@ -15,9 +26,13 @@ SHORT = Fitting(epochs=2, batch=10)
 QUICK = {
     "fno": lambda fitting=SHORT: Fno(modes=4, width=8, layers=2, padding=0.0, fitting=fitting),
     "deeponet": lambda fitting=SHORT: DeepOnet(width=8, layers=1, fitting=fitting),
-    "local-kernel-ridge": lambda: LocalRidge(points=800, centres=150, spacings=(1, 2), gammas=(0.1, 0.3)),
+    "local-kernel-ridge": lambda: LocalRidge(
+        points=800, centres=150, spacings=(1, 2), gammas=(0.1, 0.3)
+    ),
 }
-AT_ONCE = {name: make for name, make in RIVALS.items() if not name.startswith(("fno", "deeponet", "local"))}
+AT_ONCE = {
+    name: make for name, make in RIVALS.items() if not name.startswith(("fno", "deeponet", "local"))
+}
 HERE = AT_ONCE | QUICK
 
 
@@ -35,7 +50,9 @@ def steepened(v):
 @pytest.fixture(scope="module")
 def task():
     """A Burgers operator on a coarse grid: 20 examples and 5 queries."""
-    return Burgers2d(points=16, nu=0.1, resolution=32).sample_task(20, 5, generator_for("validation", 3))
+    return Burgers2d(points=16, nu=0.1, resolution=32).sample_task(
+        20, 5, generator_for("validation", 3)
+    )
 
 
 @pytest.mark.parametrize("name", HERE)
@@ -43,7 +60,11 @@ def test_every_rival_takes_functions_of_two_variables(name, task):
     O = HERE[name]().regress(task.examples)
     assert isinstance(O, Operator)
     u_hat = O(task.queries.v)
-    assert isinstance(u_hat, torch.Tensor) and u_hat.dtype == torch.float32 and u_hat.shape == (5, 2, 16, 16)
+    assert (
+        isinstance(u_hat, torch.Tensor)
+        and u_hat.dtype == torch.float32
+        and u_hat.shape == (5, 2, 16, 16)
+    )
     torch.testing.assert_close(O(task.queries.v[2:3]), u_hat[2:3], rtol=1e-4, atol=1e-5)
     assert relative_mse(u_hat, task.queries.u) < 1.5
 
@@ -63,7 +84,10 @@ def test_the_likelihood_of_few_numbers_is_that_of_all_values(task, monkeypatch):
     monkeypatch.setattr(classical, "MANY", 10)
     few = rival("gaussian-process").regress(task.examples)
     for theta in (whole.fitted.kernel_.theta, np.zeros(5)):
-        assert np.isclose(few.fitted.log_marginal_likelihood(theta), 20 / 512 * whole.fitted.log_marginal_likelihood(theta))
+        assert np.isclose(
+            few.fitted.log_marginal_likelihood(theta),
+            20 / 512 * whole.fitted.log_marginal_likelihood(theta),
+        )
 
 
 def test_leave_one_out_errors_are_sums_over_the_grid(task, monkeypatch):
@@ -71,11 +95,18 @@ def test_leave_one_out_errors_are_sums_over_the_grid(task, monkeypatch):
     whole = ridge.regress(task.examples)
     monkeypatch.setattr(classical, "MANY", 10)
     few = ridge.regress(task.examples)
-    assert (few.gamma, few.ridge) == (whole.gamma, whole.ridge) and np.isclose(few.leave_one_out, whole.leave_one_out)
+    assert (few.gamma, few.ridge) == (whole.gamma, whole.ridge) and np.isclose(
+        few.leave_one_out, whole.leave_one_out
+    )
 
 
 def test_regressions_that_know_translations_are_ahead_of_those_that_do_not(task):
-    errors = {name: float(relative_mse(HERE[name]().regress(task.examples)(task.queries.v), task.queries.u)) for name in HERE}
+    errors = {
+        name: float(
+            relative_mse(HERE[name]().regress(task.examples)(task.queries.v), task.queries.u)
+        )
+        for name in HERE
+    }
     assert errors["local-kernel-ridge"] < 0.2 * errors["identity"]
     assert errors["identity"] < 0.3 * min(errors[name] for name in AT_ONCE.keys() - {"identity"})
 
@@ -88,7 +119,11 @@ def test_periodic_rivals_commute_with_translations(name):
     assert np.allclose(O(shifted), np.roll(O(v), (3, 5), (-2, -1)), atol=1e-4)
 
 
-@pytest.mark.parametrize("kind", [lambda f: f, lambda f: f[:, 0, 0], lambda f: f[:, :, 0]], ids=["2-D", "1-D", "1-D of two channels"])
+@pytest.mark.parametrize(
+    "kind",
+    [lambda f: f, lambda f: f[:, 0, 0], lambda f: f[:, :, 0]],
+    ids=["2-D", "1-D", "1-D of two channels"],
+)
 def test_local_ridge_learns_what_is_local(kind):
     v, v_query = kind(smooth(12)), kind(smooth(4, seed=1))
     u, u_query = (f + 0.3 * np.roll(f, 1, -1) * f for f in (v, v_query))
@@ -101,7 +136,9 @@ def test_local_ridge_takes_one_example_and_its_own_draws():
     v = smooth(1)
     O = QUICK["local-kernel-ridge"]().regress(ExampleSet(v, v))
     assert np.allclose(O(smooth(2, seed=1)), smooth(2, seed=1), atol=1e-5)
-    first, second = (QUICK["local-kernel-ridge"]().regress(ExampleSet(v, steepened(v)))(v) for _ in range(2))
+    first, second = (
+        QUICK["local-kernel-ridge"]().regress(ExampleSet(v, steepened(v)))(v) for _ in range(2)
+    )
     assert np.array_equal(first, second)
 
 
@@ -117,7 +154,9 @@ def test_local_ridge_solves_what_it_says():
     rng = np.random.default_rng(0)
     w, y, gamma, ridge = rng.normal(size=(60, 4)), rng.normal(size=(60, 2)), 0.3, 1e-2
     alpha = _solved(w, w[:15], y, gamma)(ridge)
-    K, K_centres = (np.exp(-gamma * np.square(f[:, None] - w[None, :15]).sum(-1)) for f in (w, w[:15]))
+    K, K_centres = (
+        np.exp(-gamma * np.square(f[:, None] - w[None, :15]).sum(-1)) for f in (w, w[:15])
+    )
     assert np.allclose(K.T @ (K @ alpha - y) / 60 + ridge * K_centres @ alpha, 0, atol=1e-10)
 
 
@@ -137,7 +176,10 @@ def test_local_ridge_refuses_unlike_functions(v, u):
 
 def test_fno_keeps_frequencies_of_both_signs_along_every_axis():
     O = QUICK["fno"]().regress(ExampleSet(smooth(2), smooth(2)))
-    assert tuple(O.network.fno_blocks.convs[0].weight.shape)[-2:] == (7, 4)  # the last axis of a real transform has no negative ones
+    assert tuple(O.network.fno_blocks.convs[0].weight.shape)[-2:] == (
+        7,
+        4,
+    )  # the last axis of a real transform has no negative ones
 
 
 def test_fno_learns_a_function_of_two_variables_and_answers_on_any_grid():
@@ -184,12 +226,16 @@ def test_an_operator_for_a_family_is_fitted_once_to_all_pairs(three):
     first, second = (T.regress(examples) for examples in three[:2])
     assert first is second and asked == [1]
     (pooled,) = seen
-    assert torch.equal(pooled.v, torch.cat([examples.v for examples in three])) and torch.equal(pooled.u[40:80], three[1].u)
+    assert torch.equal(pooled.v, torch.cat([examples.v for examples in three])) and torch.equal(
+        pooled.u[40:80], three[1].u
+    )
 
 
 def test_a_family_wide_fno_holds_pairs_out_and_stops(three):
     epochs = []
-    fitting = Fitting(epochs=200, lr=3e-2, held_out=0.2, patience=3, stop=lambda O: epochs.append(O) is not None)
+    fitting = Fitting(
+        epochs=200, lr=3e-2, held_out=0.2, patience=3, stop=lambda O: epochs.append(O) is not None
+    )
     T = FamilyWide(Fno(modes=3, width=4, layers=1, fitting=fitting), lambda: three)
     assert T.regress(three[0])(three[1].v).shape == (40, 12)
     assert 3 < len(epochs) < 200

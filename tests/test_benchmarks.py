@@ -1,4 +1,5 @@
-"""The benchmarks' smoke tests: one command, every line, rows on disk. Of fields and serving also what the committed rows say."""
+"""The benchmarks' smoke tests: one command, every line, rows on disk. Of fields and serving also
+what the committed rows say."""
 
 import json
 import subprocess
@@ -17,7 +18,13 @@ def test_one_command_times_everything(tmp_path):
     result = json.loads((tmp_path / "speed.json").read_text())
     assert {"command", "seed", "versions", "machine"} <= set(result)
     whats = [row["what"] for row in result["rows"]]
-    for expected in ("regression, n = 50", "once conditioned", "training step", "regression, n = 10", "one example less"):
+    for expected in (
+        "regression, n = 50",
+        "once conditioned",
+        "training step",
+        "regression, n = 10",
+        "one example less",
+    ):
         assert any(expected in what for what in whats) and expected in run.stdout
     assert {row["model"] for row in result["rows"]} == {"adr", "adr-softmax"}
     assert any("FNO" in row["beside"] for row in result["rows"])
@@ -34,7 +41,10 @@ def consistent(rows):
     for prediction, plain, checkpointed in zip(*(rows[i::3] for i in range(3)), strict=True):
         assert prediction["grid"] == plain["grid"] == checkpointed["grid"]
         for key, of in (("seconds ratio", "seconds"), ("peak ratio", "peak_mib")):
-            assert checkpointed[key] == checkpointed[of] / plain[of] and plain[key] is prediction[key] is None
+            assert (
+                checkpointed[key] == checkpointed[of] / plain[of]
+                and plain[key] is prediction[key] is None
+            )
     return all(0 < row["before_mib"] <= row["peak_mib"] and row["seconds"] > 0 for row in rows)
 
 
@@ -49,7 +59,8 @@ def test_fields_are_measured_each_in_its_own_process(tmp_path):
 
 
 def test_fields_of_the_size_of_the_paper_fit_in_little_memory():
-    """As committed: a step with checkpointing in 3 GiB, a prediction in 1.5, and checkpointing holds less wherever it was measured."""
+    """As committed: a step with checkpointing in 3 GiB, a prediction in 1.5, and checkpointing
+    holds less wherever it was measured."""
     result = json.loads((ROOT / "results" / "benchmarks" / "fields.json").read_text())
     rows = result["rows"]
     assert consistent(rows) and (result["examples"], result["queries"]) == (15, 5)
@@ -65,21 +76,40 @@ def test_exported_operators_are_timed_beside_torch(tmp_path):
     assert run.returncode == 0, run.stderr
     result = json.loads((tmp_path / "export.json").read_text())
     assert {"command", "seed", "versions", "machine", "onnxruntime"} <= set(result)
-    assert [(row["model"], row["m"]) for row in result["rows"]] == [("adr", 1), ("adr", 3)] and "adr" in run.stdout
-    assert all(row["ratio"] == row["torch"] / row["onnxruntime"] > 0 and row["difference"] < 1e-5 for row in result["rows"])
+    assert [(row["model"], row["m"]) for row in result["rows"]] == [
+        ("adr", 1),
+        ("adr", 3),
+    ] and "adr" in run.stdout
+    assert all(
+        row["ratio"] == row["torch"] / row["onnxruntime"] > 0 and row["difference"] < 1e-5
+        for row in result["rows"]
+    )
 
 
 def check_served(rows):
     """Every kind of request as JSON and npz, by one client and by eight, answered in some time."""
     whats = ["1 query", "100 queries", "regression, n = 50"]
-    cases = [(what, body, clients) for what in whats for body in ("json", "npz") for clients in (1, 8)]
+    cases = [
+        (what, body, clients) for what in whats for body in ("json", "npz") for clients in (1, 8)
+    ]
     assert [(row["what"], row["body"], row["clients"]) for row in rows] == cases
     assert all(0 < row["p50 ms"] <= row["p99 ms"] and row["a second"] > 0 for row in rows)
-    assert all(len(row["MiB at tenths"]) == 11 and max(row["MiB at tenths"]) == row["MiB most"] > 100 for row in rows)
+    assert all(
+        len(row["MiB at tenths"]) == 11 and max(row["MiB at tenths"]) == row["MiB most"] > 100
+        for row in rows
+    )
 
 
 def test_a_server_under_load(tmp_path):
-    command = [sys.executable, "-m", "benchmarks.serving", "--requests", "10", "--out", str(tmp_path)]
+    command = [
+        sys.executable,
+        "-m",
+        "benchmarks.serving",
+        "--requests",
+        "10",
+        "--out",
+        str(tmp_path),
+    ]
     run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
     result = json.loads((tmp_path / "serving.json").read_text())
@@ -88,10 +118,13 @@ def test_a_server_under_load(tmp_path):
 
 
 def test_the_servers_memory_stayed_flat():
-    """As committed: over 2,000 requests of each kind, never more than 5 % above what was held before them."""
+    """As committed: over 2,000 requests of each kind, never more than 5 % above what was held
+    before them."""
     rows = json.loads((ROOT / "results" / "benchmarks" / "serving.json").read_text())["rows"]
     check_served(rows)
-    assert all(row["requests"] == 2000 and row["MiB most"] < 1.05 * row["MiB before"] for row in rows)
+    assert all(
+        row["requests"] == 2000 and row["MiB most"] < 1.05 * row["MiB before"] for row in rows
+    )
 
 
 def test_the_page_is_as_fast_as_was_asked():

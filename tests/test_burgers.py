@@ -1,4 +1,5 @@
-"""The Burgers solver against exact solutions, its symmetries and measured order, and what the family promises."""
+"""The Burgers solver against exact solutions, its symmetries and measured order, and what the
+family promises."""
 
 import math
 
@@ -27,14 +28,22 @@ def cell_grid(points: int) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def cole_hopf(points: int, nu: float, t: float) -> torch.Tensor:
-    """s = -2 nu grad log phi, phi = 1 + sum a cos(k . x + b) exp(-nu |k|^2 t) a solution of the heat equation."""
+    """s = -2 nu grad log phi, phi = 1 + sum a cos(k . x + b) exp(-nu |k|^2 t) a solution of the
+    heat equation."""
     x, y = cell_grid(points)
-    phi, gradient = torch.ones(points, points, dtype=torch.float64), torch.zeros(2, points, points, dtype=torch.float64)
+    phi, gradient = (
+        torch.ones(points, points, dtype=torch.float64),
+        torch.zeros(2, points, points, dtype=torch.float64),
+    )
     for j, l, a, b in ((1, 0, 0.4, 0.3), (0, 2, 0.2, 1.0), (2, 1, 0.15, 2.0), (1, -3, 0.1, 4.0)):
         k, m = 2 * math.pi * j / SIDE, 2 * math.pi * l / SIDE
         a *= math.exp(-nu * (k**2 + m**2) * t)
         phi += a * torch.cos(k * x + m * y + b)
-        gradient -= a * torch.sin(k * x + m * y + b) * torch.tensor([k, m], dtype=torch.float64)[:, None, None]
+        gradient -= (
+            a
+            * torch.sin(k * x + m * y + b)
+            * torch.tensor([k, m], dtype=torch.float64)[:, None, None]
+        )
     return (-2 * nu * gradient / phi)[None]
 
 
@@ -46,7 +55,9 @@ def test_cole_hopf_to_spectral_accuracy():
         errors.append(relative_l2(evolve(v, nu, t, dt=0.5), u).item())
     assert errors[0] > 30 * errors[1] > 30**2 * errors[2]  # no fixed order of differences
     assert errors[2] < 1e-9
-    diffused = torch.fft.ifft2(torch.fft.fft2(v) * torch.exp(-nu * t * squared_wavenumbers(64))).real
+    diffused = torch.fft.ifft2(
+        torch.fft.fft2(v) * torch.exp(-nu * t * squared_wavenumbers(64))
+    ).real
     assert relative_l2(diffused, u) > 0.05  # advection matters
 
 
@@ -76,7 +87,9 @@ def test_a_small_mode_decays_as_diffusion_says(mode, nu):
     x, y = cell_grid(32)
     k, m = (2 * math.pi * j / SIDE for j in mode)
     v = 1e-7 * torch.stack([torch.cos(k * x + m * y), torch.sin(k * x + m * y)])[None]
-    assert torch.allclose(Burgers2dOperator(nu, 10.0)(v), math.exp(-nu * (k**2 + m**2) * 10) * v, rtol=0, atol=1e-12)
+    assert torch.allclose(
+        Burgers2dOperator(nu, 10.0)(v), math.exp(-nu * (k**2 + m**2) * 10) * v, rtol=0, atol=1e-12
+    )
 
 
 def test_modes_too_fine_to_advect_diffuse():
@@ -94,7 +107,9 @@ def test_no_time_is_no_change():
 
 def test_shifts_commute_with_the_operator():
     O, v = Burgers2dOperator(0.1), fields(2, 64, 0.3)
-    torch.testing.assert_close(O(v.roll((5, -11), (2, 3))), O(v).roll((5, -11), (2, 3)), rtol=0, atol=1e-12)
+    torch.testing.assert_close(
+        O(v.roll((5, -11), (2, 3))), O(v).roll((5, -11), (2, 3)), rtol=0, atol=1e-12
+    )
 
 
 def quarter_turn(s: torch.Tensor) -> torch.Tensor:
@@ -106,11 +121,14 @@ def quarter_turn(s: torch.Tensor) -> torch.Tensor:
 def test_rotations_commute_with_the_operator():
     O, v = Burgers2dOperator(0.1), fields(2, 64, 0.3)
     torch.testing.assert_close(O(quarter_turn(v)), quarter_turn(O(v)), rtol=0, atol=1e-12)
-    assert relative_l2(O(v.flip(1)), O(v).flip(1)) > 0.1  # exchanging the components alone is no symmetry
+    assert (
+        relative_l2(O(v.flip(1)), O(v).flip(1)) > 0.1
+    )  # exchanging the components alone is no symmetry
 
 
 def test_a_moving_observer_sees_the_same():
-    """Galilei: s(x, t) + c at x + c t solves the equation too. Here c t is a whole number of cells."""
+    """Galilei: s(x, t) + c at x + c t solves the equation too. Here c t is a whole number of
+    cells."""
     O, v = Burgers2dOperator(0.2, 10.0, dt=1 / 8), fields(2, 64, 0.1)
     c = torch.tensor([0.3, -0.2], dtype=torch.float64)[:, None, None]
     torch.testing.assert_close(O(v + c), O(v).roll((3, -2), (2, 3)) + c, rtol=0, atol=1e-7)
@@ -124,7 +142,9 @@ def test_nothing_grows():
 
 def test_a_longer_time_is_two_shorter_ones():
     v = fields(2, 64, 0.2)
-    first, second, both = (Burgers2dOperator(0.1, increment, dt=0.5) for increment in (4.0, 6.0, 10.0))
+    first, second, both = (
+        Burgers2dOperator(0.1, increment, dt=0.5) for increment in (4.0, 6.0, 10.0)
+    )
     torch.testing.assert_close(second(first(v)), both(v), rtol=0, atol=1e-12)
 
 
@@ -139,7 +159,9 @@ def test_a_resolution_of_its_own_makes_the_grid_of_v_immaterial():
     for strides in ((2, 2), (1, 2), (4, 1)):
         coarse = tuple(slice(None, None, stride) for stride in strides)
         torch.testing.assert_close(O(fine[(..., *coarse)]), u[(..., *coarse)], rtol=0, atol=1e-10)
-    assert relative_l2(Burgers2dOperator(0.1)(fine[..., ::2, ::2]), u[..., ::2, ::2]) > 1e-3  # 64 points do not resolve these fronts
+    assert (
+        relative_l2(Burgers2dOperator(0.1)(fine[..., ::2, ::2]), u[..., ::2, ::2]) > 1e-3
+    )  # 64 points do not resolve these fronts
 
 
 def test_gradients_reach_v():
@@ -156,12 +178,30 @@ def test_results_are_of_the_kind_of_v():
     assert O(v.float()).dtype == torch.float32 and O(v.bfloat16()).dtype == torch.bfloat16
     array = O(v.numpy())
     assert isinstance(array, np.ndarray) and np.array_equal(array, u.numpy())
-    labelled = O(xr.DataArray(v.numpy(), dims=("run", "component", "x", "y"), coords={"component": ["x", "y"]}))
-    assert labelled.dims == ("run", "component", "x", "y") and labelled.component.values.tolist() == ["x", "y"]
+    labelled = O(
+        xr.DataArray(
+            v.numpy(), dims=("run", "component", "x", "y"), coords={"component": ["x", "y"]}
+        )
+    )
+    assert labelled.dims == (
+        "run",
+        "component",
+        "x",
+        "y",
+    ) and labelled.component.values.tolist() == ["x", "y"]
 
 
 @pytest.mark.parametrize(
-    "shape", [(2, 64, 64), (5, 1, 64, 64), (5, 3, 64, 64), (5, 2, 64), (0, 2, 64, 64), (5, 2, 64, 3), (1, 5, 2, 64, 64)]
+    "shape",
+    [
+        (2, 64, 64),
+        (5, 1, 64, 64),
+        (5, 3, 64, 64),
+        (5, 2, 64),
+        (0, 2, 64, 64),
+        (5, 2, 64, 3),
+        (1, 5, 2, 64, 64),
+    ],
 )
 def test_a_shape_that_does_not_fit_is_refused(shape):
     with pytest.raises(TransduceError, match=r"expects \(n, 2, p, q\)"):
@@ -169,7 +209,9 @@ def test_a_shape_that_does_not_fit_is_refused(shape):
 
 
 def test_a_solution_that_is_not_resolved_is_refused():
-    with pytest.raises(TransduceError, match=r"Lower dt=0\.333, raise the resolution, or scale v down"):
+    with pytest.raises(
+        TransduceError, match=r"Lower dt=0\.333, raise the resolution, or scale v down"
+    ):
         Burgers2dOperator(0.1)(fields(2, 64, 5.0))
 
 
@@ -183,18 +225,27 @@ def test_the_random_field_has_the_covariance_it_claims():
     assert (measured - expected).abs().max() < 0.02
     assert drawn.dtype == torch.float64
     assert drawn.mean(0).abs().max() < 5 / n**0.5
-    assert abs(periodic_field(n, 4, 0.5, generator_for("train", 1)).square().mean() - 1) < 0.05  # however long it is
+    assert (
+        abs(periodic_field(n, 4, 0.5, generator_for("train", 1)).square().mean() - 1) < 0.05
+    )  # however long it is
 
 
 def test_equal_generators_draw_the_same_functions_on_every_grid():
-    coarse, fine = (periodic_field(3, points, 0.125, generator_for("test", 2)) for points in (16, 48))
+    coarse, fine = (
+        periodic_field(3, points, 0.125, generator_for("test", 2)) for points in (16, 48)
+    )
     torch.testing.assert_close(coarse, fine[:, ::3, ::3], rtol=0, atol=1e-12)
 
 
 def test_equal_seeds_give_equal_tasks_and_others_do_not():
     family = Burgers2d(increment=1.0, points=16)
-    one, same, other = (family.sample_task(3, 2, generator_for("test", number)) for number in (7, 7, 8))
-    for a, b, c in ((one.examples, same.examples, other.examples), (one.queries, same.queries, other.queries)):
+    one, same, other = (
+        family.sample_task(3, 2, generator_for("test", number)) for number in (7, 7, 8)
+    )
+    for a, b, c in (
+        (one.examples, same.examples, other.examples),
+        (one.queries, same.queries, other.queries),
+    ):
         assert torch.equal(a.v, b.v) and torch.equal(a.u, b.u)
         assert not torch.equal(a.v[:2], c.v[:2])
 
@@ -205,7 +256,9 @@ def test_examples_and_queries_are_draws_of_their_own():
     v = torch.cat([task.examples.v, task.queries.v]).flatten(1)
     correlation = torch.corrcoef(v) - torch.eye(8)
     assert correlation.abs().max() < 0.9
-    assert abs(torch.corrcoef(torch.stack([v[:, :256].flatten(), v[:, 256:].flatten()]))[0, 1]) < 0.5  # nor are the components one draw
+    assert (
+        abs(torch.corrcoef(torch.stack([v[:, :256].flatten(), v[:, 256:].flatten()]))[0, 1]) < 0.5
+    )  # nor are the components one draw
 
 
 def test_what_is_reported():
@@ -228,15 +281,24 @@ def test_all_pairs_of_a_task_share_the_operator():
 
 
 def test_v_is_the_state_at_the_start():
-    at_zero, later = (Burgers2d(0.2, nu=0.3, start=start, increment=1.0, points=32) for start in (0.0, 4.0))
-    zero, four = (family.sample_task(3, 1, generator_for("test", 1)).examples.v for family in (at_zero, later))
+    at_zero, later = (
+        Burgers2d(0.2, nu=0.3, start=start, increment=1.0, points=32) for start in (0.0, 4.0)
+    )
+    zero, four = (
+        family.sample_task(3, 1, generator_for("test", 1)).examples.v for family in (at_zero, later)
+    )
     torch.testing.assert_close(four, Burgers2dOperator(0.3, 4.0)(zero))
     assert zero.std() > four.std() > 0
 
 
 def test_a_family_of_finer_resolution_reports_fewer_points():
-    family, same = Burgers2d(0.3, nu=0.1, increment=5.0, resolution=128), Burgers2d(0.3, nu=0.1, increment=5.0, points=128)
-    coarse, fine = (each.sample_task(1, 1, generator_for("test", 3)).examples for each in (family, same))
+    family, same = (
+        Burgers2d(0.3, nu=0.1, increment=5.0, resolution=128),
+        Burgers2d(0.3, nu=0.1, increment=5.0, points=128),
+    )
+    coarse, fine = (
+        each.sample_task(1, 1, generator_for("test", 3)).examples for each in (family, same)
+    )
     assert coarse.u.shape == (1, 2, 64, 64)
     torch.testing.assert_close(coarse.v, fine.v[..., ::2, ::2], rtol=0, atol=1e-6)
     torch.testing.assert_close(coarse.u, fine.u[..., ::2, ::2], rtol=0, atol=1e-6)
@@ -244,12 +306,19 @@ def test_a_family_of_finer_resolution_reports_fewer_points():
 
 def test_amplitude_is_the_standard_deviation():
     family = Burgers2d(amplitude=0.3, start=0.0, points=16)
-    v = family.sample_starts(family.sample_operator(generator_for("train", 0)), 2000, generator_for("train", 1))
+    v = family.sample_starts(
+        family.sample_operator(generator_for("train", 0)), 2000, generator_for("train", 1)
+    )
     assert abs(v.square().mean((0, 2, 3)).sqrt() / 0.3 - 1).max() < 0.03
 
 
 def test_ranges_are_drawn_within_their_bounds():
-    ranges = {"amplitude": (0.1, 0.3), "nu": (0.2, 0.4), "start": (1.0, 2.0), "increment": (5.0, 10.0)}
+    ranges = {
+        "amplitude": (0.1, 0.3),
+        "nu": (0.2, 0.4),
+        "start": (1.0, 2.0),
+        "increment": (5.0, 10.0),
+    }
     family = Burgers2d(**ranges)
     drawn = [family.sample_operator(generator_for("train", number)) for number in range(200)]
     for name, (low, high) in ranges.items():

@@ -1,4 +1,5 @@
-"""The command line: every verb does its work, says it in a line, and answers bad input with one line and exit code 2."""
+"""The command line: every verb does its work, says it in a line, and answers bad input with one
+line and exit code 2."""
 
 import json
 import re
@@ -18,7 +19,9 @@ from transduce.transducer import Transducer
 from transduce.types import ExampleSet, TransduceError
 
 RNG = np.random.default_rng(0)
-V, U, QUERIES = (np.pad(RNG.standard_normal((n, 31)), ((0, 0), (1, 1))).astype(np.float32) for n in (5, 5, 3))  # zero at both ends
+V, U, QUERIES = (
+    np.pad(RNG.standard_normal((n, 31)), ((0, 0), (1, 1))).astype(np.float32) for n in (5, 5, 3)
+)  # zero at both ends
 
 
 @pytest.fixture
@@ -28,7 +31,14 @@ def asked(model, tmp_path):
     def arguments(suffix=".npz", *more):
         write_arrays(tmp_path / f"pairs{suffix}", {"v": V, "u": U}, force=True)
         write_arrays(tmp_path / f"v{suffix}", {"v": QUERIES}, force=True)
-        files = ("--examples", tmp_path / f"pairs{suffix}", "--queries", tmp_path / f"v{suffix}", "--out", tmp_path / f"u{suffix}")
+        files = (
+            "--examples",
+            tmp_path / f"pairs{suffix}",
+            "--queries",
+            tmp_path / f"v{suffix}",
+            "--out",
+            tmp_path / f"u{suffix}",
+        )
         return ("regress", "--model", model, *files, *more)
 
     return arguments
@@ -39,7 +49,9 @@ def test_version():
 
 
 def test_as_a_module():
-    result = subprocess.run([sys.executable, "-m", "transduce", "--version"], capture_output=True, text=True, check=True)
+    result = subprocess.run(
+        [sys.executable, "-m", "transduce", "--version"], capture_output=True, text=True, check=True
+    )
     assert result.stdout == f"transduce {__version__}\n"
 
 
@@ -76,7 +88,9 @@ def test_regress_from_one_format_to_another_at_other_points(asked, tmp_path):
 
 def test_regress_keeps_coordinates(asked, tmp_path):
     arguments = asked(".nc")
-    v = xr.DataArray(QUERIES, dims=("run", "x"), coords={"run": [7, 8, 9], "x": np.linspace(0, 1, 33)})
+    v = xr.DataArray(
+        QUERIES, dims=("run", "x"), coords={"run": [7, 8, 9], "x": np.linspace(0, 1, 33)}
+    )
     write_arrays(tmp_path / "v.nc", {"v": v}, force=True)
     assert run(*arguments).exit_code == 0
     assert read_variable(tmp_path / "u.nc", "u").run.values.tolist() == [7, 8, 9]
@@ -96,10 +110,15 @@ def test_regress_from_scattered_sensors(asked, model, tmp_path, suffix):
     sensors, others = RNG.uniform(size=33), np.linspace(0, 1, 33)
     write_arrays(tmp_path / f"pairs{suffix}", {"v": V, "u": U, "x": sensors}, force=True)
     O = Transducer.from_pretrained(str(model)).regress(ExampleSet(V, U, x=sensors))
-    for stored, x in (({"v": QUERIES}, None), ({"v": QUERIES, "x": others}, others)):  # the examples' own, or a grid's
+    for stored, x in (
+        ({"v": QUERIES}, None),
+        ({"v": QUERIES, "x": others}, others),
+    ):  # the examples' own, or a grid's
         write_arrays(tmp_path / f"v{suffix}", stored, force=True)
         assert run(*arguments, "--force").exit_code == 0
-        np.testing.assert_allclose(read_variable(tmp_path / f"u{suffix}", "u"), O(QUERIES, x=x), atol=1e-5)
+        np.testing.assert_allclose(
+            read_variable(tmp_path / f"u{suffix}", "u"), O(QUERIES, x=x), atol=1e-5
+        )
         np.testing.assert_array_equal(read_variable(tmp_path / f"u{suffix}", "x"), sensors)
 
 
@@ -130,14 +149,23 @@ def test_regress_that_fails_leaves_no_file(asked, tmp_path):
 
 
 IMAGES = {
-    "recipe": (lambda V: Transducer(V, Euclidean(10), depth=1, heads=1, width=4, hidden=8), {"recipe": {"name": "images-softmax"}}),
-    "kernel": (lambda V: Transducer(V, Euclidean(10), depth=1, kappa="convolutional", convolutions=(2, 2), width=4), {}),
+    "recipe": (
+        lambda V: Transducer(V, Euclidean(10), depth=1, heads=1, width=4, hidden=8),
+        {"recipe": {"name": "images-softmax"}},
+    ),
+    "kernel": (
+        lambda V: Transducer(
+            V, Euclidean(10), depth=1, kappa="convolutional", convolutions=(2, 2), width=4
+        ),
+        {},
+    ),
 }
 
 
 @pytest.fixture
 def of_images(request, tmp_path):
-    """The arguments of `regress` of an untrained model of images, as a function of pairs and queries."""
+    """The arguments of `regress` of an untrained model of images, as a function of pairs and
+    queries."""
     torch.manual_seed(0)
     make, card = IMAGES[getattr(request, "param", "recipe")]
     make(Euclidean(784, power=0.5)).save_pretrained(tmp_path / "images.safetensors", **card)
@@ -145,7 +173,14 @@ def of_images(request, tmp_path):
     def arguments(v, u, queries):
         write_arrays(tmp_path / "pairs.npz", {"v": v, "u": u}, force=True)
         write_arrays(tmp_path / "v.npz", {"v": queries}, force=True)
-        files = ("--examples", tmp_path / "pairs.npz", "--queries", tmp_path / "v.npz", "--out", tmp_path / "u.npz")
+        files = (
+            "--examples",
+            tmp_path / "pairs.npz",
+            "--queries",
+            tmp_path / "v.npz",
+            "--out",
+            tmp_path / "u.npz",
+        )
         return ("regress", "--model", tmp_path / "images.safetensors", *files, "--force")
 
     return arguments
@@ -157,19 +192,32 @@ def test_regress_of_images_wants_classes_and_pixels_from_0_to_1(of_images, tmp_p
     assert run(*of_images(v, u, queries)).exit_code == 0
     for other in (np.arange(5), np.arange(5)[:, None], u[:, :5], 3 * u):
         said = fails(*of_images(v, other, queries))
-        assert f"has shape {other.shape}; this model classifies images and expects one-hot classes of 10 columns" in said
+        assert (
+            f"has shape {other.shape}; this model classifies images and expects one-hot classes "
+            "of 10 columns" in said
+        )
         assert said.endswith("For labels, use transduce.sklearn.TransducerClassifier.")
-    for spoilt, where in (((np.round(255 * v), u, queries), "pairs.npz"), ((v, u, (255 * queries).astype(np.uint8)), "v.npz")):
+    for spoilt, where in (
+        ((np.round(255 * v), u, queries), "pairs.npz"),
+        ((v, u, (255 * queries).astype(np.uint8)), "v.npz"),
+    ):
         said = fails(*of_images(*spoilt))
         assert f"v in {tmp_path / where} has values from 0 to 25" in said
         assert said.endswith("expected pixels from 0 to 1. Divide them by the greatest, like 255.")
     assert "v.npz[0, 0] is nan" in fails(*of_images(v, u, np.full((3, 784), np.nan)))
 
 
-@pytest.mark.parametrize(("size", "card"), [(64, IMAGES["recipe"][1]), (784, {}), (784, {"recipe": "mine"})], ids=str)
+@pytest.mark.parametrize(
+    ("size", "card"), [(64, IMAGES["recipe"][1]), (784, {}), (784, {"recipe": "mine"})], ids=str
+)
 def test_regress_of_other_vectors_takes_any_values(tmp_path, of_images, size, card):
     IMAGES["recipe"][0](Euclidean(size)).save_pretrained(tmp_path / "images.safetensors", **card)
-    assert run(*of_images(255 * V[:, :1] + np.zeros(size), U[:, :10], QUERIES[:, :1] - np.zeros(size))).exit_code == 0
+    assert (
+        run(
+            *of_images(255 * V[:, :1] + np.zeros(size), U[:, :10], QUERIES[:, :1] - np.zeros(size))
+        ).exit_code
+        == 0
+    )
 
 
 BAD_EXAMPLES = {
@@ -179,10 +227,16 @@ BAD_EXAMPLES = {
     "channels": ({"v": V[:, None], "u": U}, "examples.v has shape (5, 1, 33)"),
     "too coarse": ({"v": V[:, :3], "u": U}, "3 points, enough for 1 modes"),
     "infinity": ({"v": V, "u": np.where(np.arange(33) == 4, np.inf, U)}, "examples.u[0, 4] is inf"),
-    "complex": ({"v": V + 1j, "u": U}, "complex128 values" if (V + 1j).dtype == np.complex128 else "complex64 values"),
+    "complex": (
+        {"v": V + 1j, "u": U},
+        "complex128 values" if (V + 1j).dtype == np.complex128 else "complex64 values",
+    ),
     "strings": ({"v": V.astype(str), "u": U}, "expected real numbers"),
     "no u": ({"v": V}, "has no variable 'u'; it has v"),
-    "few sensors": ({"v": V[:, :5], "u": U[:, :5], "x": np.linspace(0, 1, 5)}, "5 sensors are too few"),
+    "few sensors": (
+        {"v": V[:, :5], "u": U[:, :5], "x": np.linspace(0, 1, 5)},
+        "5 sensors are too few",
+    ),
 }
 
 
@@ -209,7 +263,9 @@ def test_regress_from_bad_files(asked, tmp_path):
     assert "should be npz by its suffix" in fails(*arguments)
     pairs.unlink()
     assert "there is no file" in fails(*arguments)
-    assert "'.csv'; expected one of .npz, .nc, .h5, .hdf5, .zarr" in fails(*arguments, "--examples", tmp_path / "pairs.csv")
+    assert "'.csv'; expected one of .npz, .nc, .h5, .hdf5, .zarr" in fails(
+        *arguments, "--examples", tmp_path / "pairs.csv"
+    )
     assert "is not a folder" in fails(*arguments, "--out", tmp_path / "missing" / "u.npz")
     assert "'.txt'; expected one of" in fails(*arguments, "--out", tmp_path / "u.txt")
 
@@ -221,13 +277,32 @@ def test_regress_with_a_bad_model(asked, model):
 
 
 def test_generate(tmp_path):
-    arguments = ("generate", "adr", "--operators", 2, "--examples", 3, "--workers", 1, "--out", tmp_path / "a.zarr")
-    result = run(*arguments, "--seed", 5, "--split", "test", "--k-max", 0, "--length-scale", 0.3, "--t", 0.5)
+    arguments = (
+        "generate",
+        "adr",
+        "--operators",
+        2,
+        "--examples",
+        3,
+        "--workers",
+        1,
+        "--out",
+        tmp_path / "a.zarr",
+    )
+    result = run(
+        *arguments, "--seed", 5, "--split", "test", "--k-max", 0, "--length-scale", 0.3, "--t", 0.5
+    )
     assert result.exit_code == 0, result.output
     assert result.stdout.startswith("adr: 2 operators of 3 examples")
     assert StoredFamily(tmp_path / "a.zarr").v.shape == (2, 3, 101)
     attributes = xr.open_zarr(tmp_path / "a.zarr", consolidated=False).attrs
-    assert {"seed": 5, "split": "test", "k_max": 0.0, "length_scale": 0.3, "t": 0.5}.items() <= attributes.items()
+    assert {
+        "seed": 5,
+        "split": "test",
+        "k_max": 0.0,
+        "length_scale": 0.3,
+        "t": 0.5,
+    }.items() <= attributes.items()
     assert "exists already" in fails(*arguments)
     assert run(*arguments, "--force").exit_code == 0
 
@@ -241,13 +316,39 @@ def generated(monkeypatch):
 
 
 def test_generate_burgers(tmp_path):
-    flags = ("--amplitude", "0.1,0.3", "--nu", 0.2, "--start", 1, "--increment", "1,2", "--workers", 1)
-    result = run("generate", "burgers", "--operators", 2, "--examples", 3, *flags, "--out", tmp_path / "b.zarr")
+    flags = (
+        "--amplitude",
+        "0.1,0.3",
+        "--nu",
+        0.2,
+        "--start",
+        1,
+        "--increment",
+        "1,2",
+        "--workers",
+        1,
+    )
+    result = run(
+        "generate",
+        "burgers",
+        "--operators",
+        2,
+        "--examples",
+        3,
+        *flags,
+        "--out",
+        tmp_path / "b.zarr",
+    )
     assert result.exit_code == 0, result.output
     assert result.stdout.startswith("burgers: 2 operators of 3 examples")
     assert StoredFamily(tmp_path / "b.zarr").v.shape == (2, 3, 2, 64, 64)
     stored = xr.open_zarr(tmp_path / "b.zarr", consolidated=False)
-    assert {"amplitude": [0.1, 0.3], "nu": 0.2, "start": 1.0, "increment": [1.0, 2.0]}.items() <= stored.attrs.items()
+    assert {
+        "amplitude": [0.1, 0.3],
+        "nu": 0.2,
+        "start": 1.0,
+        "increment": [1.0, 2.0],
+    }.items() <= stored.attrs.items()
     assert 1 < float(stored.increment.min()) < float(stored.increment.max()) < 2
 
 
@@ -260,10 +361,16 @@ def test_generate_with_the_options_of_the_other_family(generated, tmp_path):
     out = ("--out", tmp_path / "a.zarr")
     for flag in ("--k-max", "--length-scale", "--t"):
         line = fails("generate", "burgers", flag, 0.2, *out)
-        assert f"{flag} of the family adr was given for burgers; expected options of its own, --amplitude, --nu, --start, --inc" in line
+        assert (
+            f"{flag} of the family adr was given for burgers; expected options of its own, "
+            "--amplitude, --nu, --start, --inc" in line
+        )
     for flag in ("--amplitude", "--nu", "--start", "--increment"):
         line = fails("generate", "adr", flag, 0.2, *out)
-        assert f"{flag} of the family burgers was given for adr; expected options of its own, --k-max, --length-scale, --t" in line
+        assert (
+            f"{flag} of the family burgers was given for adr; expected options of its own, "
+            "--k-max, --length-scale, --t" in line
+        )
     assert generated == []
 
 
@@ -281,8 +388,12 @@ def test_generate_from_a_range_upside_down(generated, tmp_path):
 
 
 def test_generate_from_bad_requests(tmp_path):
-    assert "no family is called 'kdv'; known: adr, burgers" in fails("generate", "kdv", "--out", tmp_path / "a.zarr")
-    assert "split='exam'" in fails("generate", "adr", "--split", "exam", "--out", tmp_path / "a.zarr")
+    assert "no family is called 'kdv'; known: adr, burgers" in fails(
+        "generate", "kdv", "--out", tmp_path / "a.zarr"
+    )
+    assert "split='exam'" in fails(
+        "generate", "adr", "--split", "exam", "--out", tmp_path / "a.zarr"
+    )
     assert "expected one of .zarr" in fails("generate", "adr", "--out", tmp_path / "a.nc")
     assert run("generate", "adr", "--operators", 0, "--out", tmp_path / "a.zarr").exit_code == 2
     assert list(tmp_path.iterdir()) == []
@@ -295,7 +406,11 @@ def tiny_recipe(monkeypatch):
     model = {"V": space, "U": space, "depth": 1, "heads": 1, "width": 4, "hidden": 8}
     training = Training(steps=2, tasks=2, n=(3, 6), queries=2, validation_tasks=1)
     family = AdvectionDiffusionReaction(points=41, steps=2)
-    monkeypatch.setitem(recipes.RECIPES, "tiny", recipes.Recipe("tiny", model, training, operators=2, examples=10, family=family))
+    monkeypatch.setitem(
+        recipes.RECIPES,
+        "tiny",
+        recipes.Recipe("tiny", model, training, operators=2, examples=10, family=family),
+    )
 
 
 def test_train_from_the_family_and_go_on(tiny_recipe, tmp_path):
@@ -303,18 +418,43 @@ def test_train_from_the_family_and_go_on(tiny_recipe, tmp_path):
     for steps in (2, 3):
         result = run("train", "tiny", "--out", out, "--steps", steps)
         assert result.exit_code == 0, result.output
-        assert re.fullmatch(r"tiny: validation error \S+, \d+ s with data and start-up, weights in \S+tiny.safetensors\n", result.stdout)
+        assert re.fullmatch(
+            r"tiny: validation error \S+, \d+ s with data and start-up, weights in "
+            r"\S+tiny.safetensors\n",
+            result.stdout,
+        )
         _, card = weights.load(out / "tiny.safetensors")
         assert card["recipe"]["training"]["steps"] == steps
-    assert [json.loads(line)["step"] for line in (out / "log.jsonl").read_text().splitlines()] == [2, 3]
+    assert [json.loads(line)["step"] for line in (out / "log.jsonl").read_text().splitlines()] == [
+        2,
+        3,
+    ]
 
 
 def test_train_from_weights(tiny_recipe, tmp_path):
     assert run("train", "tiny", "--out", tmp_path / "first", "--on-the-fly").exit_code == 0
     first = tmp_path / "first" / "tiny.safetensors"
-    assert run("train", "tiny", "--out", tmp_path / "second", "--on-the-fly", "--start", first, "--rate", 1e-6).exit_code == 0
-    (before, _), (after, card) = weights.load(first), weights.load(tmp_path / "second" / "tiny.safetensors")
-    assert card["start"]["recipe"]["training"]["lr"] == pytest.approx(1e6 * card["recipe"]["training"]["lr"])
+    assert (
+        run(
+            "train",
+            "tiny",
+            "--out",
+            tmp_path / "second",
+            "--on-the-fly",
+            "--start",
+            first,
+            "--rate",
+            1e-6,
+        ).exit_code
+        == 0
+    )
+    (before, _), (after, card) = (
+        weights.load(first),
+        weights.load(tmp_path / "second" / "tiny.safetensors"),
+    )
+    assert card["start"]["recipe"]["training"]["lr"] == pytest.approx(
+        1e6 * card["recipe"]["training"]["lr"]
+    )
     for key, value in before.items():
         torch.testing.assert_close(after[key], value, rtol=0, atol=1e-6)
 
@@ -335,7 +475,10 @@ def test_train_on_the_fly(tiny_recipe, tmp_path):
 def test_train_on_data_of_ones_own(tiny_recipe, tmp_path):
     f = np.random.default_rng(0).normal(size=(3, 55, 11))
     np.savez(tmp_path / "mine.npz", v=f, u=2 * f)
-    assert run("train", "tiny", "--out", tmp_path / "mine", "--data", tmp_path / "mine.npz").exit_code == 0
+    assert (
+        run("train", "tiny", "--out", tmp_path / "mine", "--data", tmp_path / "mine.npz").exit_code
+        == 0
+    )
     _, card = weights.load(tmp_path / "mine" / "tiny.safetensors")
     assert card["recipe"]["training"]["n"] == [3, 5]  # what 55 pairs leave beside 50 queries
     np.savez(tmp_path / "few.npz", v=f[:, :50], u=f[:, :50])
@@ -343,15 +486,21 @@ def test_train_on_data_of_ones_own(tiny_recipe, tmp_path):
         "train", "tiny", "--out", tmp_path / "few", "--data", tmp_path / "few.npz"
     )
     np.savez(tmp_path / "flat.npz", v=f[:, :, None], u=f)
-    assert "this model expects (n, points)" in fails("train", "tiny", "--out", tmp_path / "flat", "--data", tmp_path / "flat.npz")
+    assert "this model expects (n, points)" in fails(
+        "train", "tiny", "--out", tmp_path / "flat", "--data", tmp_path / "flat.npz"
+    )
 
 
 def test_train_with_bad_input(tiny_recipe, tmp_path):
     assert "no recipe is called 'atlantis'" in fails("train", "atlantis")
     (tmp_path / "file").write_text("")
-    assert "is not a folder and cannot be made one" in fails("train", "tiny", "--out", tmp_path / "file" / "tiny")
+    assert "is not a folder and cannot be made one" in fails(
+        "train", "tiny", "--out", tmp_path / "file" / "tiny"
+    )
     assert run("train", "tiny", "--out", tmp_path / "tiny", "--steps", 3).exit_code == 0
-    assert "has taken 3 steps already; 1 were asked for" in fails("train", "tiny", "--out", tmp_path / "tiny", "--steps", 1)
+    assert "has taken 3 steps already; 1 were asked for" in fails(
+        "train", "tiny", "--out", tmp_path / "tiny", "--steps", 1
+    )
 
 
 def test_errors_that_are_not_the_users_keep_their_traceback(monkeypatch, tmp_path):

@@ -1,4 +1,5 @@
-"""Days of weather through a model of their region: `transduce regress` on files as they are downloaded, and the same from Python."""
+"""Days of weather through a model of their region: `transduce regress` on files as they are
+downloaded, and the same from Python."""
 
 import numpy as np
 import pytest
@@ -21,7 +22,10 @@ def days(times, seed, lat=LAT, lon=LON, start="2001-01-01T12"):
     p = 101_000 + 60 * np.roll(t - 280, 1, 2) + 3 * (t - 280) ** 2
     time = np.datetime64(start, "ns") + np.arange(times) * np.timedelta64(1, "D")
     axes = ("time", "lat", "lon")
-    fields = {"t": (axes, t.astype(np.float32), {"units": "K"}), "msl": (axes, p.astype(np.float32), {"units": "Pa"})}
+    fields = {
+        "t": (axes, t.astype(np.float32), {"units": "K"}),
+        "msl": (axes, p.astype(np.float32), {"units": "Pa"}),
+    }
     return xr.Dataset(fields, {"time": time, "lat": np.array(lat), "lon": np.array(lon)})
 
 
@@ -51,14 +55,23 @@ def asked(T, tmp_path):
     def arguments(examples=DAYS, queries=TODAY):
         for name, stored in (("days.nc", examples), ("today.nc", queries)):
             stored.to_netcdf(tmp_path / name, engine="h5netcdf")
-        files = ("--examples", tmp_path / "days.nc", "--queries", tmp_path / "today.nc", "--out", tmp_path / "pressure.nc")
+        files = (
+            "--examples",
+            tmp_path / "days.nc",
+            "--queries",
+            tmp_path / "today.nc",
+            "--out",
+            tmp_path / "pressure.nc",
+        )
         return ("regress", "--model", tmp_path / "tiny.safetensors", *files)
 
     return arguments
 
 
 def answered(path):
-    with xr.open_dataset(path, **({"engine": "zarr", "consolidated": False} if path.is_dir() else {})) as stored:
+    with xr.open_dataset(
+        path, **({"engine": "zarr", "consolidated": False} if path.is_dir() else {})
+    ) as stored:
         return stored.load()
 
 
@@ -70,11 +83,21 @@ def expected(T, examples=DAYS, queries=TODAY):
 def test_the_command_answers_with_times_places_and_units(asked, T, tmp_path, name):
     result = run(*asked(), "--out", tmp_path / name)
     assert result.exit_code == 0, result.output
-    assert "n = 8 examples, 2 queries" in result.stdout and result.stdout.endswith(f"written to {tmp_path / name}\n")
+    assert "n = 8 examples, 2 queries" in result.stdout and result.stdout.endswith(
+        f"written to {tmp_path / name}\n"
+    )
     stored = answered(tmp_path / name)
     msl = stored.msl
-    assert msl.dims == ("time", "lat", "lon") and msl.attrs["units"] == "Pa" and msl.lat.attrs["units"] == "degrees_north"
-    assert (msl.time.values == TODAY.time.values).all() and tuple(msl.lat.values) == LAT and tuple(msl.lon.values) == LON
+    assert (
+        msl.dims == ("time", "lat", "lon")
+        and msl.attrs["units"] == "Pa"
+        and msl.lat.attrs["units"] == "degrees_north"
+    )
+    assert (
+        (msl.time.values == TODAY.time.values).all()
+        and tuple(msl.lat.values) == LAT
+        and tuple(msl.lon.values) == LON
+    )
     assert stored.attrs["model"] == "tiny" and stored.attrs["examples"] == 8
     np.testing.assert_allclose(msl, expected(T), rtol=1e-6)
 
@@ -84,12 +107,16 @@ FORMS = {
     "0-360 sorted": lambda d: d.assign_coords(lon=d.lon % 360).sortby("lon"),
     "south first": lambda d: d.isel(lat=slice(None, None, -1)),
     "axes": lambda d: d.transpose("lon", "time", "lat"),
-    "names": lambda d: d.rename(time="valid_time", lat="latitude", lon="longitude").assign_coords(number=0),
+    "names": lambda d: d.rename(time="valid_time", lat="latitude", lon="longitude").assign_coords(
+        number=0
+    ),
     "level": lambda d: d.assign(t=d.t.expand_dims(level=[850.0], axis=1)),
     "degC": lambda d: d.assign(t=(d.t - 273.15).assign_attrs(units="degC")),
     "others": lambda d: d.assign(d2m=d.t - 5),
     "mixed times": lambda d: d.isel(time=np.roll(np.arange(d.sizes["time"]), 1)),
-    "wider": lambda d: d.pad(lat=1, lon=1, mode="edge").assign_coords(lat=[70.0, *LAT, 30.0], lon=[-20.0, *LON, 30.0]),
+    "wider": lambda d: d.pad(lat=1, lon=1, mode="edge").assign_coords(
+        lat=[70.0, *LAT, 30.0], lon=[-20.0, *LON, 30.0]
+    ),
 }
 
 
@@ -111,11 +138,17 @@ def test_finer_grids_are_interpolated(asked, T, tmp_path):
     fine, today = days(8, 3, lat, lon), days(1, 4, lat, lon)[["t"]]
     assert run(*asked(fine, today)).exit_code == 0
     at = {"lat": list(LAT), "lon": list(LON)}
-    np.testing.assert_allclose(answered(tmp_path / "pressure.nc").msl, expected(T, fine.sel(at), today.sel(at)), rtol=1e-6)
+    np.testing.assert_allclose(
+        answered(tmp_path / "pressure.nc").msl, expected(T, fine.sel(at), today.sel(at)), rtol=1e-6
+    )
     off = {"lat": fine.lat + 1, "lon": fine.lon - 1}
     fields = regridded(open_climate(fine.assign_coords(off)), LAT, LON)
-    answer = regress_climate(T, open_climate(fine.assign_coords(off)), fine.assign_coords(off).t[:1])
-    np.testing.assert_allclose(answer, T.regress(ExampleSet(fields.v, fields.u))(fields.v[:1]), rtol=1e-6)
+    answer = regress_climate(
+        T, open_climate(fine.assign_coords(off)), fine.assign_coords(off).t[:1]
+    )
+    np.testing.assert_allclose(
+        answer, T.regress(ExampleSet(fields.v, fields.u))(fields.v[:1]), rtol=1e-6
+    )
 
 
 def test_several_files_and_zarr_stores(asked, T, tmp_path):
@@ -124,7 +157,11 @@ def test_several_files_and_zarr_stores(asked, T, tmp_path):
     DAYS[["msl"]].to_netcdf(tmp_path / "msl.nc", engine="h5netcdf")
     DAYS.to_zarr(tmp_path / "days.zarr", zarr_format=3, consolidated=False)
     DAYS.to_netcdf(tmp_path / "a,b.nc", engine="h5netcdf")
-    for examples in (f"{tmp_path / 't.nc'},{tmp_path / 'msl.nc'}", tmp_path / "days.zarr", tmp_path / "a,b.nc"):
+    for examples in (
+        f"{tmp_path / 't.nc'},{tmp_path / 'msl.nc'}",
+        tmp_path / "days.zarr",
+        tmp_path / "a,b.nc",
+    ):
         assert run(*arguments, "--examples", examples, "--force").exit_code == 0
         np.testing.assert_allclose(answered(tmp_path / "pressure.nc").msl, expected(T), rtol=1e-6)
     assert f"there is no file {tmp_path / 'none.nc'};" in fails(
@@ -140,7 +177,10 @@ def test_a_day_that_stands_alone(asked, T, tmp_path):
 
 
 def test_variables_of_other_names(asked, T, tmp_path):
-    arguments = asked(DAYS.assign(t2m=DAYS.t.roll(time=1), sp=DAYS.msl.roll(time=1)), TODAY.assign(t2m=TODAY.t.roll(time=1)))
+    arguments = asked(
+        DAYS.assign(t2m=DAYS.t.roll(time=1), sp=DAYS.msl.roll(time=1)),
+        TODAY.assign(t2m=TODAY.t.roll(time=1)),
+    )
     assert "t and t2m could each be v; expected one. Say which: v='t' (--v t)" in fails(*arguments)
     assert "msl and sp could each be u" in fails(*arguments, "--v", "t")
     assert run(*arguments, "--v", "t", "--u", "msl").exit_code == 0
@@ -167,20 +207,32 @@ def stated(dataset, name, units):
 BAD_EXAMPLES = {
     "no pressure": (DAYS[["t"]], "days.nc: no variable sp or ps or"),
     "no temperature": (DAYS[["msl"]], "for v; there is msl. Give the file that has it"),
-    "unknown units": (stated(DAYS, "msl", "furlongs"), "has units 'furlongs'; expected Pa, hPa or mbar"),
+    "unknown units": (
+        stated(DAYS, "msl", "furlongs"),
+        "has units 'furlongs'; expected Pa, hPa or mbar",
+    ),
     "no units": (
         stated(DAYS, "t", ""),
-        "has units ''; expected K or degC. Say what they are: units={'t': 'K'} to open_climate, or the attr",
+        "has units ''; expected K or degC. Say what they are: units={'t': 'K'} to open_climate, "
+        "or the attr",
     ),
     "false units": (
         stated(DAYS, "msl", "hPa"),
-        "the examples' u are about 1.011e+07, what this model was trained on about 1.012e+05, and 18709 standard dev",
+        "the examples' u are about 1.011e+07, what this model was trained on about 1.012e+05, and "
+        "18709 standard dev",
     ),
-    "a day twice": (DAYS.isel(time=[0, 1, 1, 2]), "has 2001-01-02T12:00:00 more than once (1 times are repeats)"),
-    "not finite": (spoilt("msl", np.nan, DAYS), "msl in FOLDER/days.nc is nan on 2001-01-02T12:00:00 at latitude 40, longitude -10"),
+    "a day twice": (
+        DAYS.isel(time=[0, 1, 1, 2]),
+        "has 2001-01-02T12:00:00 more than once (1 times are repeats)",
+    ),
+    "not finite": (
+        spoilt("msl", np.nan, DAYS),
+        "msl in FOLDER/days.nc is nan on 2001-01-02T12:00:00 at latitude 40, longitude -10",
+    ),
     "too few latitudes": (
         DAYS.isel(lat=[0, 1]),
-        "the examples' v do not cover the region of this model, 60 to 40 N and -10 to 20 E: latitude 40 (1 of 3)",
+        "the examples' v do not cover the region of this model, 60 to 40 N and -10 to 20 E: "
+        "latitude 40 (1 of 3)",
     ),
     "no dates": (DAYS.assign_coords(time=np.arange(8)), "times of type int64; expected dates"),
 }
@@ -190,17 +242,23 @@ BAD_QUERIES = {
     "unknown units": (stated(TODAY, "t", "furlongs"), "has units 'furlongs'; expected K or degC"),
     "false units": (
         stated(TODAY, "t", "degC"),
-        "the queries are about 553.4, what this model was trained on about 279.7, and 35 standard dev",
+        "the queries are about 553.4, what this model was trained on about 279.7, and 35 standard "
+        "dev",
     ),
     "no time": (
         TODAY.isel(time=0, drop=True),
-        "expected also, with coordinates, time or valid_time or year. Say when it was: dataset.expand_dims",
+        "expected also, with coordinates, time or valid_time or year. Say when it was: "
+        "dataset.expand_dims",
     ),
     "a day twice": (TODAY.isel(time=[0, 0]), "has 2001-02-01T12:00:00 more than once"),
-    "infinite": (spoilt("t", np.inf, TODAY), "t in FOLDER/today.nc is inf on 2001-02-02T12:00:00 at latitude 40, longitude -10"),
+    "infinite": (
+        spoilt("t", np.inf, TODAY),
+        "t in FOLDER/today.nc is inf on 2001-02-02T12:00:00 at latitude 40, longitude -10",
+    ),
     "too few longitudes": (
         TODAY.isel(lon=[1, 2, 3]),
-        "60 to 40 N and -10 to 20 E: longitude -10 (1 of 4) is outside of the fields, which reach from 0 to 20",
+        "60 to 40 N and -10 to 20 E: longitude -10 (1 of 4) is outside of the fields, which reach "
+        "from 0 to 20",
     ),
     "one longitude": (TODAY.isel(lon=[1]), "fields of shape (2, 3, 1)"),
 }
@@ -227,18 +285,28 @@ def test_an_output_that_exists_is_replaced_only_with_force(asked, tmp_path):
 
 
 def test_a_region_has_its_own_grid_and_files_have_coordinates(asked, tmp_path):
-    assert "--at was given to a model of a region, whose grid is 3 x 4. Leave it out." in fails(*asked(), "--at", 5)
+    assert "--at was given to a model of a region, whose grid is 3 x 4. Leave it out." in fails(
+        *asked(), "--at", 5
+    )
     assert "--x was given to a model of a region" in fails(*asked(), "--x", "lon")
     np.savez(tmp_path / "days.npz", v=DAYS.t, u=DAYS.msl)
-    assert "expected a NetCDF file or a Zarr store" in fails(*asked(), "--examples", tmp_path / "days.npz")
+    assert "expected a NetCDF file or a Zarr store" in fails(
+        *asked(), "--examples", tmp_path / "days.npz"
+    )
 
 
 def test_the_same_from_python(T):
     answer = regress_climate(T, open_climate(DAYS), open_inputs(TODAY))
     np.testing.assert_allclose(answer, expected(T), rtol=1e-6)
-    xr.testing.assert_identical(answer, regress_climate(T, open_climate(DAYS), TODAY.t.isel(lat=slice(None, None, -1))))
-    with pytest.raises(TransduceError, match=r"a model from Patches to .* expected one of a region"):
-        regress_climate(Transducer(Patches(2, 4), Patches(2, 4), depth=1), open_climate(DAYS), TODAY.t)
+    xr.testing.assert_identical(
+        answer, regress_climate(T, open_climate(DAYS), TODAY.t.isel(lat=slice(None, None, -1)))
+    )
+    with pytest.raises(
+        TransduceError, match=r"a model from Patches to .* expected one of a region"
+    ):
+        regress_climate(
+            Transducer(Patches(2, 4), Patches(2, 4), depth=1), open_climate(DAYS), TODAY.t
+        )
 
 
 def test_inputs_alone_are_those_that_come_with_outputs():
@@ -250,8 +318,14 @@ def test_inputs_alone_are_those_that_come_with_outputs():
 
 def test_arrays_of_xarray_keep_their_coordinates(T):
     answer = T.regress(ExampleSet(DAYS.t, DAYS.msl))(TODAY.t)
-    assert answer.name == "msl" and answer.attrs["units"] == "Pa" and answer.dims == ("time", "lat", "lon")
-    xr.testing.assert_equal(answer.drop_attrs(), regress_climate(T, open_climate(DAYS), TODAY.t).drop_attrs())
+    assert (
+        answer.name == "msl"
+        and answer.attrs["units"] == "Pa"
+        and answer.dims == ("time", "lat", "lon")
+    )
+    xr.testing.assert_equal(
+        answer.drop_attrs(), regress_climate(T, open_climate(DAYS), TODAY.t).drop_attrs()
+    )
 
 
 @pytest.fixture
@@ -260,26 +334,47 @@ def europe(tmp_path):
     files = real("eraint_europe_daily_t850.nc", "eraint_europe_daily_mslp.nc")
     with xr.open_dataset(files[0]) as t, xr.open_dataset(files[1]) as p:
         both = xr.merge([t, p]).load()
-    T = made(both.sel(time="2005").astype(np.float32), both.latitude.values.tolist(), both.longitude.values.tolist())
+    T = made(
+        both.sel(time="2005").astype(np.float32),
+        both.latitude.values.tolist(),
+        both.longitude.values.tolist(),
+    )
     T.save_pretrained(tmp_path / "europe.safetensors")
     return both, T
 
 
 def test_real_days(europe, tmp_path):
     both, T = europe
-    both.sel(time=slice("2009-02-15", "2009-03-01")).to_netcdf(tmp_path / "days.nc", engine="h5netcdf")
+    both.sel(time=slice("2009-02-15", "2009-03-01")).to_netcdf(
+        tmp_path / "days.nc", engine="h5netcdf"
+    )
     both[["t"]].sel(time="2009-03-08").to_netcdf(tmp_path / "today.nc", engine="h5netcdf")
-    files = ("--examples", tmp_path / "days.nc", "--queries", tmp_path / "today.nc", "--out", tmp_path / "pressure.nc")
+    files = (
+        "--examples",
+        tmp_path / "days.nc",
+        "--queries",
+        tmp_path / "today.nc",
+        "--out",
+        tmp_path / "pressure.nc",
+    )
     result = run("regress", "--model", tmp_path / "europe.safetensors", *files)
     assert result.exit_code == 0, result.output
     fields = open_climate(both)
     window, today = fields.select(slice("2009-02-15", "2009-03-01")), fields.select("2009-03-08")
     stored = answered(tmp_path / "pressure.nc").msl
-    assert len(window) == 15 and stored.shape == (1, 11, 13) and (stored.time.values == today.time).all()
-    np.testing.assert_allclose(stored, T.regress(ExampleSet(window.v, window.u))(today.v), rtol=1e-6)
+    assert (
+        len(window) == 15
+        and stored.shape == (1, 11, 13)
+        and (stored.time.values == today.time).all()
+    )
+    np.testing.assert_allclose(
+        stored, T.regress(ExampleSet(window.v, window.u))(today.v), rtol=1e-6
+    )
 
 
 def test_pressure_at_the_surface_is_not_taken_for_that_at_sea_level(europe, tmp_path):
     (era5,) = real("era5_surface_2025_11_11.nc")
     files = ("--examples", era5, "--queries", era5, "--out", tmp_path / "pressure.nc")
-    assert "the examples' u are about 9.8" in fails("regress", "--model", tmp_path / "europe.safetensors", *files)
+    assert "the examples' u are about 9.8" in fails(
+        "regress", "--model", tmp_path / "europe.safetensors", *files
+    )

@@ -1,4 +1,5 @@
-"""The kernel on the layers of a convolutional network: its solutions, what it leaves out, and that no class is special."""
+"""The kernel on the layers of a convolutional network: its solutions, what it leaves out, and that
+no class is special."""
 
 import pytest
 import torch
@@ -13,7 +14,14 @@ from transduce.uncertainty import many_regressions
 @pytest.fixture
 def T():
     torch.manual_seed(0)
-    return Transducer(Euclidean(784), Euclidean(10), depth=1, kappa="convolutional", convolutions=(8, 8, 8), width=16).eval()
+    return Transducer(
+        Euclidean(784),
+        Euclidean(10),
+        depth=1,
+        kappa="convolutional",
+        convolutions=(8, 8, 8),
+        width=16,
+    ).eval()
 
 
 @pytest.fixture
@@ -22,7 +30,8 @@ def task():
 
 
 def test_it_solves_its_systems(T, task):
-    """alpha = (K + lambda)^-1 u with k = 1 + exp(-g d / s), and answers are the mixture of the candidates' sums."""
+    """alpha = (K + lambda)^-1 u with k = 1 + exp(-g d / s), and answers are the mixture of the
+    candidates' sums."""
     kappa, v, u, q = T.layers[0].kappa, task.examples.v, task.examples.u.double(), task.queries.v
     sources = kappa.condition(v[None], task.examples.u[None])
     expected = 0
@@ -30,18 +39,24 @@ def test_it_solves_its_systems(T, task):
         layer = j // kappa.ridges
         a, b = (kappa.features(x[None])[layer][0].double() for x in (v, q))
         s = torch.cdist(a, a).square().mean()
-        g, ridge = ((3 * log.flatten()[j]).exp().double() for log in (kappa.log_width, kappa.log_ridge))
+        g, ridge = (
+            (3 * log.flatten()[j]).exp().double() for log in (kappa.log_width, kappa.log_ridge)
+        )
         K, k = (1 + torch.exp(-g * torch.cdist(x, a).square() / s) for x in (a, b))
         alpha = torch.linalg.solve(K + ridge * torch.eye(30), u)
         expected = expected + k @ alpha * sources.mix[0, j]
-    assert torch.allclose(T(v[None], task.examples.u[None], q[None])[0].double(), expected, atol=1e-4)
+    assert torch.allclose(
+        T(v[None], task.examples.u[None], q[None])[0].double(), expected, atol=1e-4
+    )
 
 
 def test_renaming_classes_renames_answers(T, task):
     order = torch.randperm(10, generator=generator_for("validation", 1))
     examples, q = task.examples, task.queries.v
     answers = T.regress(ExampleSet(examples.v, examples.u))(q)
-    assert torch.allclose(T.regress(ExampleSet(examples.v, examples.u[:, order]))(q), answers[:, order], atol=1e-5)
+    assert torch.allclose(
+        T.regress(ExampleSet(examples.v, examples.u[:, order]))(q), answers[:, order], atol=1e-5
+    )
 
 
 def test_order_of_examples_does_not_matter_and_wrong_ones_do(T, task):
@@ -49,15 +64,20 @@ def test_order_of_examples_does_not_matter_and_wrong_ones_do(T, task):
     O = T.regress(ExampleSet(v, u))
     assert torch.allclose(T.regress(ExampleSet(v.flip(0), u.flip(0)))(q), O(q), atol=1e-5)
     wrong = T.regress(ExampleSet(v, u[:, torch.arange(10).roll(1)]))
-    right, wronged = ((answers(q).argmax(1) == truth.argmax(1)).float().mean() for answers in (O, wrong))
+    right, wronged = (
+        (answers(q).argmax(1) == truth.argmax(1)).float().mean() for answers in (O, wrong)
+    )
     assert right > 0.4 > wronged
 
 
 def test_left_out_answers_are_nearly_those_of_regressions_without(T, task):
-    """Widths are relative to the distances of all examples, which one of thirty changes a little; the mixture too."""
+    """Widths are relative to the distances of all examples, which one of thirty changes a little;
+    the mixture too."""
     O = T.regress(task.examples)
     anew = torch.cat([O.drop(i)(task.examples.v[i : i + 1]) for i in range(30)])
-    together = torch.cat(list(many_regressions(T, task.examples, ~torch.eye(30, dtype=torch.bool))))[range(30), range(30)]
+    together = torch.cat(
+        list(many_regressions(T, task.examples, ~torch.eye(30, dtype=torch.bool)))
+    )[range(30), range(30)]
     assert torch.allclose(together, anew, atol=1e-4)
     assert (O.left_out - anew).square().mean() < 0.02 * anew.square().mean()
 
@@ -82,7 +102,11 @@ def test_bands_and_weights_have_their_shapes(T, task):
 def test_gradients_reach_every_part(T, task):
     T.train()
     T(task.examples.v[None], task.examples.u[None], task.queries.v[None]).square().sum().backward()
-    assert all(p.grad is not None and bool(p.grad.abs().sum() > 0) for p in T.parameters() if p.requires_grad)
+    assert all(
+        p.grad is not None and bool(p.grad.abs().sum() > 0)
+        for p in T.parameters()
+        if p.requires_grad
+    )
 
 
 def test_faint_images_are_told_apart(T, task):
@@ -91,7 +115,9 @@ def test_faint_images_are_told_apart(T, task):
     assert (faint.argmax(1) == task.queries.u.argmax(1)).float().mean() > 0.3
 
 
-@pytest.mark.parametrize("options", [{"d_v": 100 * 7}, {"d_v": 81}, {"convolutions": (8,)}, {"width": 0}, {"ridges": 0}])
+@pytest.mark.parametrize(
+    "options", [{"d_v": 100 * 7}, {"d_v": 81}, {"convolutions": (8,)}, {"width": 0}, {"ridges": 0}]
+)
 def test_what_it_cannot_be_made_of(options):
     with pytest.raises(TransduceError, match="multiple of 4"):
         Convolutional(**({"d_v": 784, "d_u": 10, "heads": 1, "width": 16} | options))

@@ -1,4 +1,5 @@
-"""Monte Carlo over datasets: against enumeration of all of them, and operators whose parameter is known."""
+"""Monte Carlo over datasets: against enumeration of all of them, and operators whose parameter is
+known."""
 
 import math
 from itertools import combinations
@@ -31,17 +32,37 @@ def relative_errors(T, examples, observed):
 
 def test_the_chains_find_what_enumeration_finds():
     """All centres c and all sets S of two among four neighbours, each regressed on its own."""
-    T, theta = small_transducer(kappa="representer", depth=1), torch.tensor([0.5, 0.6, 0.7, 0.8, 1.3, 1.9, 2.6, 3.2], dtype=torch.float64)
+    T, theta = (
+        small_transducer(kappa="representer", depth=1),
+        torch.tensor([0.5, 0.6, 0.7, 0.8, 1.3, 1.9, 2.6, 3.2], dtype=torch.float64),
+    )
     bank, observed, noise = scalings(theta, modes=2), scalings([1.8, 1.8], modes=2, seed=1), 0.4
     logs, means = [], []
     for inside in neighbours_of(theta[:, None], 4):
         for pair in combinations(inside.nonzero().flatten().tolist(), 2):
-            logs.append(-float(relative_errors(T, bank[list(pair)], observed).square().sum()) / (2 * noise**2))
+            logs.append(
+                -float(relative_errors(T, bank[list(pair)], observed).square().sum())
+                / (2 * noise**2)
+            )
             means.append(float(theta[list(pair)].mean()))
-    p, means = torch.softmax(torch.tensor(logs, dtype=torch.float64), 0), torch.tensor(means, dtype=torch.float64)
+    p, means = (
+        torch.softmax(torch.tensor(logs, dtype=torch.float64), 0),
+        torch.tensor(means, dtype=torch.float64),
+    )
     mean = float(p @ means)
     deviation = math.sqrt(float(p @ (means - mean) ** 2))
-    found = dataset_posterior(T, bank, theta, observed, noise=noise, k=2, among=4, samples=40000, chains=200, generator=seeded())
+    found = dataset_posterior(
+        T,
+        bank,
+        theta,
+        observed,
+        noise=noise,
+        k=2,
+        among=4,
+        samples=40000,
+        chains=200,
+        generator=seeded(),
+    )
     assert p.max() > 3 / len(p)  # or there would be nothing to find
     assert abs(means.mean() - mean) > 0.2 * deviation
     assert float(found.mean) == pytest.approx(mean, abs=0.06 * deviation)
@@ -80,11 +101,17 @@ def test_errors_are_those_of_regressions_one_by_one(kernel, points):
 
 
 def test_the_posterior_concentrates_on_the_truth_and_widens_with_noise():
-    T, theta = small_transducer(kappa="representer", depth=1), torch.linspace(0.5, 2.5, 60, dtype=torch.float64)
+    T, theta = (
+        small_transducer(kappa="representer", depth=1),
+        torch.linspace(0.5, 2.5, 60, dtype=torch.float64),
+    )
     bank, truth = scalings(theta), 1.9
     observed = scalings([truth] * 4, seed=1)
     sharp, blurred = (
-        dataset_posterior(T, bank, theta, observed, noise=s, samples=2000, chains=20, generator=seeded()) for s in (0.05, 1.0)
+        dataset_posterior(
+            T, bank, theta, observed, noise=s, samples=2000, chains=20, generator=seeded()
+        )
+        for s in (0.05, 1.0)
     )
     assert sharp.low <= truth <= sharp.high
     assert abs(sharp.mean - truth) < 0.15
@@ -99,15 +126,31 @@ def test_the_posterior_concentrates_on_the_truth_and_widens_with_noise():
 
 def test_several_parameters_at_once():
     """u = a v + b v reversed: neither alone says what u is."""
-    T, theta = small_transducer(kappa="representer", depth=1), 2 * torch.rand(120, 2, dtype=torch.float64, generator=seeded(5))
+    T, theta = (
+        small_transducer(kappa="representer", depth=1),
+        2 * torch.rand(120, 2, dtype=torch.float64, generator=seeded(5)),
+    )
 
     def images(v, theta):
         return theta[:, :1] * v + theta[:, 1:] * v.flip(1)
 
     v = scalings(torch.ones(124)).v
-    bank, truth = ExampleSet(v[:120], images(v[:120], theta)), torch.tensor([[0.6, 1.5]], dtype=torch.float64)
+    bank, truth = (
+        ExampleSet(v[:120], images(v[:120], theta)),
+        torch.tensor([[0.6, 1.5]], dtype=torch.float64),
+    )
     observed = ExampleSet(v[120:], images(v[120:], truth))
-    found = dataset_posterior(T, bank, theta.numpy(), observed, noise=0.08, k=5, samples=2000, chains=20, generator=seeded())
+    found = dataset_posterior(
+        T,
+        bank,
+        theta.numpy(),
+        observed,
+        noise=0.08,
+        k=5,
+        samples=2000,
+        chains=20,
+        generator=seeded(),
+    )
     assert isinstance(found.mean, np.ndarray) and found.mean.shape == found.low.shape == (2,)
     assert found.samples.shape == (2000, 2)
     assert np.abs(found.mean - truth.numpy()).max() < 0.25
@@ -115,8 +158,15 @@ def test_several_parameters_at_once():
 
 
 def test_neighbours_are_the_nearest_in_units_of_the_spread():
-    theta = torch.tensor([[0.0, 0.0], [1.0, 0.0], [0.0, 1000.0], [5.0, 2000.0]], dtype=torch.float64)
-    assert neighbours_of(theta, 2).int().tolist() == [[1, 1, 0, 0], [1, 1, 0, 0], [1, 0, 1, 0], [0, 0, 1, 1]]
+    theta = torch.tensor(
+        [[0.0, 0.0], [1.0, 0.0], [0.0, 1000.0], [5.0, 2000.0]], dtype=torch.float64
+    )
+    assert neighbours_of(theta, 2).int().tolist() == [
+        [1, 1, 0, 0],
+        [1, 1, 0, 0],
+        [1, 0, 1, 0],
+        [0, 0, 1, 1],
+    ]
     assert neighbours_of(torch.ones(5, 1, dtype=torch.float64), 3).sum(1).tolist() == [3] * 5
     assert neighbours_of(torch.ones(5, 1, dtype=torch.float64), 1).diagonal().all()
 
@@ -124,7 +174,12 @@ def test_neighbours_are_the_nearest_in_units_of_the_spread():
 def test_a_seed_gives_the_same_samples():
     T, theta = small_transducer(), np.linspace(1, 2, 12)
     bank, observed = scalings(theta), scalings([1.5])
-    given = [dataset_posterior(T, bank, theta, observed, noise=0.1, k=3, samples=20, generator=seeded(s)).samples for s in (1, 1, 2)]
+    given = [
+        dataset_posterior(
+            T, bank, theta, observed, noise=0.1, k=3, samples=20, generator=seeded(s)
+        ).samples
+        for s in (1, 1, 2)
+    ]
     assert np.array_equal(given[0], given[1]) and not np.array_equal(given[0], given[2])
 
 
@@ -136,11 +191,17 @@ def test_bad_banks():
     elsewhere = ExampleSet(torch.ones(2, 2, 8, 8), torch.ones(2, 2, 8, 8))
     for problem, message in (
         ({"bank": bank.v}, "bank is of type Tensor; expected an ExampleSet"),
-        ({"observed": None}, "observed is of type NoneType; expected an ExampleSet of at least one pair"),
+        (
+            {"observed": None},
+            "observed is of type NoneType; expected an ExampleSet of at least one pair",
+        ),
         ({"observed": nothing}, r"observed.u\[0\] is zero"),
         ({"observed": elsewhere}, r"observed.v has shape \(2, 2, 8, 8\); this model expects"),
         ({"bank": elsewhere, "parameters": [1.0, 2.0], "k": 1}, r"bank.v has shape \(2, 2, 8, 8\)"),
-        ({"parameters": theta[:9]}, r"parameters have shape \(9,\); expected \(10,\), or \(10, p\)"),
+        (
+            {"parameters": theta[:9]},
+            r"parameters have shape \(9,\); expected \(10,\), or \(10, p\)",
+        ),
         ({"parameters": theta[:, None, None]}, r"parameters have shape \(10, 1, 1\)"),
         ({"parameters": theta * math.nan}, "not finite"),
         ({"k": 10}, "sets of k=10 pairs among 10 neighbours in a bank of 10"),

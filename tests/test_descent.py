@@ -1,4 +1,5 @@
-"""Kernels that begin as a solver of least squares; memory beside the coefficients; rates of their own for kernels; units."""
+"""Kernels that begin as a solver of least squares; memory beside the coefficients; rates of their
+own for kernels; units."""
 
 from dataclasses import replace
 
@@ -20,7 +21,8 @@ from transduce.types import Task
 
 
 def linear_task(n=200, m=50, modes=8, further=None):
-    """Standardised coefficients, each scaled by a number of its own; of some, `further` is added."""
+    """Standardised coefficients, each scaled by a number of its own; of some, `further` is
+    added."""
     generator = torch.Generator().manual_seed(0)
     c = torch.randn(n + m, modes, generator=generator)
     u = c * torch.linspace(2, -1, modes)
@@ -31,7 +33,15 @@ def linear_task(n=200, m=50, modes=8, further=None):
 
 def descent(depth, **options):
     torch.manual_seed(0)
-    settings = {"heads": 8, "width": 4, "hidden": 8, "init": "descent", "gain": 1e-4, "memory": 10, **options}
+    settings = {
+        "heads": 8,
+        "width": 4,
+        "hidden": 8,
+        "init": "descent",
+        "gain": 1e-4,
+        "memory": 10,
+        **options,
+    }
     return Transducer(SineModes(8), SineModes(8), depth=depth, **settings)
 
 
@@ -108,13 +118,30 @@ def test_what_lines_leave_is_free_of_lines_and_of_unit_spread():
 
 
 def test_in_a_lesson_F_alone_learns_and_the_kernels_have_more_to_regress_on():
-    lesson = Training(steps=150, lr=1e-2, muon_lr=0.0, tasks=4, n=(50, 50), queries=50, warmup=5, loss="lesson", standardise=False)
+    lesson = Training(
+        steps=150,
+        lr=1e-2,
+        muon_lr=0.0,
+        tasks=4,
+        n=(50, 50),
+        queries=50,
+        warmup=5,
+        loss="lesson",
+        standardise=False,
+    )
     T, start = (descent(4, hidden=64) for _ in range(2))
     metatrain(T, Bent(), lesson)
-    same = {name: torch.equal(p, start.get_parameter(name)) for name, p in T.named_parameters() if p.requires_grad}
+    same = {
+        name: torch.equal(p, start.get_parameter(name))
+        for name, p in T.named_parameters()
+        if p.requires_grad
+    }
     assert all(same[name] == (".F." not in name) for name in same)
     tasks = [Bent().sample_task(200, 50, generator_for("validation", i)) for i in range(4)]
-    errors = [sum(relative_mse(S.regress(t.examples)(t.queries.v), t.queries.u) for t in tasks) for S in (start, T)]
+    errors = [
+        sum(relative_mse(S.regress(t.examples)(t.queries.v), t.queries.u) for t in tasks)
+        for S in (start, T)
+    ]
     assert errors[1] < 0.9 * errors[0]
 
 
@@ -133,8 +160,18 @@ def test_what_lines_leave_of_a_task_does_not_depend_on_others():
 
 
 def test_a_recipe_with_a_lesson_goes_on_where_it_stopped(tmp_path):
-    training = Training(steps=3, tasks=1, n=(4, 4), queries=2, warmup=0, checkpoint_every=1, validation_tasks=1)
-    tiny = Recipe("tiny", descent(1).config, training, operators=2, examples=54, family=Bent(), lesson=replace(training, loss="lesson"))
+    training = Training(
+        steps=3, tasks=1, n=(4, 4), queries=2, warmup=0, checkpoint_every=1, validation_tasks=1
+    )
+    tiny = Recipe(
+        "tiny",
+        descent(1).config,
+        training,
+        operators=2,
+        examples=54,
+        family=Bent(),
+        lesson=replace(training, loss="lesson"),
+    )
     whole, _ = train(tiny, tmp_path / "whole", on_the_fly=True)
     ends = [load_file(whole)]
     for draws in (64 + 2, 64 + 3 + 1 + 64 + 2):  # in the lesson, and in what follows
@@ -150,15 +187,26 @@ def test_a_recipe_with_a_lesson_goes_on_where_it_stopped(tmp_path):
 
 @pytest.mark.parametrize("options", [{"heads": 6}, {"heads": 12}, {"memory": 7}])
 def test_what_does_not_fit_is_said(options):
-    with pytest.raises(TransduceError, match="expected a multiple of four heads, and a quarter of their features"):
+    with pytest.raises(
+        TransduceError, match="expected a multiple of four heads, and a quarter of their features"
+    ):
         descent(2, **options)
 
 
 @pytest.mark.parametrize(
-    "options", [{"memory": -1}, {"init": "zeros"}, {"kappa": "representer"}, {"kappa": "representer", "init": "xavier"}, {"kappa": "l2"}]
+    "options",
+    [
+        {"memory": -1},
+        {"init": "zeros"},
+        {"kappa": "representer"},
+        {"kappa": "representer", "init": "xavier"},
+        {"kappa": "l2"},
+    ],
 )
 def test_memory_and_descent_are_of_kernels_that_average(options):
-    with pytest.raises(TransduceError, match="expected 'xavier', or 'mirrored' or 'descent' with exp_dot or rbf"):
+    with pytest.raises(
+        TransduceError, match="expected 'xavier', or 'mirrored' or 'descent' with exp_dot or rbf"
+    ):
         descent(2, **options)
 
 
@@ -177,7 +225,9 @@ def test_a_model_with_memory_comes_back_from_its_file(tmp_path):
     T = descent(2)
     T.save_pretrained(tmp_path / "T.safetensors")
     task = linear_task(n=10, m=3)
-    assert torch.equal(Transducer.from_pretrained(str(tmp_path / "T.safetensors"))(*task[:3]), T(*task[:3]))
+    assert torch.equal(
+        Transducer.from_pretrained(str(tmp_path / "T.safetensors"))(*task[:3]), T(*task[:3])
+    )
     assert T(*task[:3]).shape == (1, 3, 8)
 
 
@@ -197,9 +247,15 @@ def test_kernels_have_rates_of_their_own(muon_lr):
         for group in optimiser.param_groups:
             rates |= {id(p): group["lr"] for p in group["params"]}
     kernels = {name: rates[id(p)] for name, p in T.named_parameters() if ".kappa." in name}
-    others = {name: rates[id(p)] for name, p in T.named_parameters() if p.requires_grad and ".kappa." not in name}
+    others = {
+        name: rates[id(p)]
+        for name, p in T.named_parameters()
+        if p.requires_grad and ".kappa." not in name
+    }
     usual = {2: muon_lr or 1e-3, 0: 1e-3, 1: 1e-3}
-    assert kernels == pytest.approx({name: 0.1 * usual[T.get_parameter(name).ndim] for name in kernels})
+    assert kernels == pytest.approx(
+        {name: 0.1 * usual[T.get_parameter(name).ndim] for name in kernels}
+    )
     assert others == pytest.approx({name: usual[T.get_parameter(name).ndim] for name in others})
 
 
@@ -210,8 +266,14 @@ def test_a_rate_of_zero_leaves_kernels_as_they_are():
             return Task(ExampleSet(v[:n], v[:n]), ExampleSet(v[n:], v[n:]))
 
     T, start = descent(1), descent(1)
-    metatrain(T, Lines(), Training(steps=3, tasks=1, n=(4, 4), queries=2, warmup=0, kernel_rate=0.0))
-    same = {name: torch.equal(p, start.get_parameter(name)) for name, p in T.named_parameters() if p.requires_grad}
+    metatrain(
+        T, Lines(), Training(steps=3, tasks=1, n=(4, 4), queries=2, warmup=0, kernel_rate=0.0)
+    )
+    same = {
+        name: torch.equal(p, start.get_parameter(name))
+        for name, p in T.named_parameters()
+        if p.requires_grad
+    }
     assert all(same[name] == (".kappa." in name) for name in same)
 
 
@@ -225,20 +287,31 @@ def test_the_recipe_of_burgers_softmax_begins_as_a_regression():
     chosen = recipe("burgers-softmax")
     torch.manual_seed(0)
     T = Transducer.from_config(chosen.model)
-    task = Burgers2d(amplitude=0.1, increment=5.0, points=16, resolution=32).sample_task(60, 10, generator_for("validation", 0))
+    task = Burgers2d(amplitude=0.1, increment=5.0, points=16, resolution=32).sample_task(
+        60, 10, generator_for("validation", 0)
+    )
     T.standardise(T.V.encode(task.examples.v))
-    assert chosen.moved and relative_mse(T.regress(task.examples)(task.queries.v), task.queries.u) < 0.3
+    assert (
+        chosen.moved
+        and relative_mse(T.regress(task.examples)(task.queries.v), task.queries.u) < 0.3
+    )
 
 
 def test_a_unit_is_that_of_coefficients_alone():
     plain, fine = FourierModes((3, 3), channels=2), FourierModes((3, 3), channels=2, unit=0.01)
     f = torch.randn(4, 2, 9, 9, generator=torch.Generator().manual_seed(0))
     assert torch.allclose(fine.encode(f), 100 * plain.encode(f))
-    assert torch.allclose(fine.decode(fine.encode(f), (12, 12)), plain.decode(plain.encode(f), (12, 12)), atol=1e-6)
+    assert torch.allclose(
+        fine.decode(fine.encode(f), (12, 12)), plain.decode(plain.encode(f), (12, 12)), atol=1e-6
+    )
     scattered = torch.rand(60, 2, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
     values = torch.randn(4, 2, 60, generator=torch.Generator().manual_seed(2))
-    assert torch.allclose(fine.encode(values, scattered), 100 * plain.encode(values, scattered), rtol=1e-4, atol=1e-4)
+    assert torch.allclose(
+        fine.encode(values, scattered), 100 * plain.encode(values, scattered), rtol=1e-4, atol=1e-4
+    )
     c = fine.encode(f)
-    assert fine.isometry((9, 9)) * c.square().sum() == pytest.approx(fine.decode(c, (9, 9)).square().sum().item(), rel=1e-5)
+    assert fine.isometry((9, 9)) * c.square().sum() == pytest.approx(
+        fine.decode(c, (9, 9)).square().sum().item(), rel=1e-5
+    )
     with pytest.raises(TransduceError, match="expected a positive number"):
         FourierModes((3, 3), unit=0.0)

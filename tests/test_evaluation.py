@@ -1,4 +1,5 @@
-"""Rows are tidy, tasks are the same for every regressor, summaries are what they say; tables come out."""
+"""Rows are tidy, tasks are the same for every regressor, summaries are what they say; tables come
+out."""
 
 import json
 
@@ -34,13 +35,17 @@ class FirstRatio:
 
 
 def rows_of(regressor, n_examples=(2, 8), n_operators=6, number=0, n_queries=3):
-    return evaluate(regressor, Scalings(), n_examples, n_operators, generator_for("test", number), n_queries)
+    return evaluate(
+        regressor, Scalings(), n_examples, n_operators, generator_for("test", number), n_queries
+    )
 
 
 def test_rows_are_tidy_and_plain():
     rows = rows_of(MeanOfExamples())
     assert rows == json.loads(json.dumps(rows))
-    assert [(row["operator"], row["n"], row["query"]) for row in rows] == [(o, n, q) for o in range(6) for n in (2, 8) for q in range(3)]
+    assert [(row["operator"], row["n"], row["query"]) for row in rows] == [
+        (o, n, q) for o in range(6) for n in (2, 8) for q in range(3)
+    ]
     for row in rows:
         assert row["relative_mse"] == row["squared_error"] / row["squared_norm"]
         assert row["seconds"] > 0
@@ -53,9 +58,14 @@ def test_exact_regression_has_no_error():
 def test_every_regressor_sees_the_same_tasks():
     one, other = FirstRatio(), FirstRatio()
     rows = rows_of(one), rows_of(other)
-    assert all(torch.equal(a.v, b.v) and torch.equal(a.u, b.u) for a, b in zip(one.seen, other.seen, strict=True))
+    assert all(
+        torch.equal(a.v, b.v) and torch.equal(a.u, b.u)
+        for a, b in zip(one.seen, other.seen, strict=True)
+    )
     assert [row["squared_norm"] for row in rows[0]] == [row["squared_norm"] for row in rows[1]]
-    assert [row["squared_norm"] for row in rows[0]] != [row["squared_norm"] for row in rows_of(FirstRatio(), number=1)]
+    assert [row["squared_norm"] for row in rows[0]] != [
+        row["squared_norm"] for row in rows_of(FirstRatio(), number=1)
+    ]
 
 
 def test_example_sets_are_nested():
@@ -82,8 +92,14 @@ def test_summaries_are_the_statistics_they_name():
     for summary in summarise(rows):
         chosen = [row for row in rows if row["n"] == summary["n"]]
         errors = [row["relative_mse"] for row in chosen]
-        assert np.isclose(summary["mean"], np.mean(errors)) and np.isclose(summary["median"], np.median(errors))
-        assert np.isclose(summary["pooled"], sum(row["squared_error"] for row in chosen) / sum(row["squared_norm"] for row in chosen))
+        assert np.isclose(summary["mean"], np.mean(errors)) and np.isclose(
+            summary["median"], np.median(errors)
+        )
+        assert np.isclose(
+            summary["pooled"],
+            sum(row["squared_error"] for row in chosen)
+            / sum(row["squared_norm"] for row in chosen),
+        )
         assert np.isclose(summary["relative_l2"], np.mean([error**0.5 for error in errors]))
         assert summary["low"] < summary["mean"] < summary["high"]
         assert (summary["operators"], summary["functions"]) == (20, 60)
@@ -100,13 +116,22 @@ def test_the_interval_covers_the_mean():
 
 def test_progress_is_told_after_each_operator():
     regressor, done = FirstRatio(), []
-    evaluate(regressor, Scalings(), [2, 8], 6, generator_for("test", 0), 3, progress=lambda: done.append(len(regressor.seen)))
+    evaluate(
+        regressor,
+        Scalings(),
+        [2, 8],
+        6,
+        generator_for("test", 0),
+        3,
+        progress=lambda: done.append(len(regressor.seen)),
+    )
     assert done == [2, 4, 6, 8, 10, 12]
 
 
 @pytest.fixture
 def stored(tmp_path):
-    """Seven operators of twelve pairs, O number a being v -> (a + 1) v and each v beginning with its own number."""
+    """Seven operators of twelve pairs, O number a being v -> (a + 1) v and each v beginning with
+    its own number."""
     v = np.random.default_rng(0).normal(size=(7, 12, 5))
     v[:, :, 0] = 1 + np.arange(7 * 12).reshape(7, 12)
     x = np.array([0.0, 0.1, 0.5, 0.6, 1.0])
@@ -119,7 +144,9 @@ def test_every_stored_operator_is_evaluated_once(stored):
     rows = evaluate(regressor, stored, 4, 7, generator_for("test", 0), 8)
     order = list(dict.fromkeys(row["operator"] for row in rows))
     assert sorted(order) == list(range(7))
-    assert [round(float(seen.u[0, 0] / seen.v[0, 0])) - 1 for seen in regressor.seen] == order  # the rows name the stored operators
+    assert [
+        round(float(seen.u[0, 0] / seen.v[0, 0])) - 1 for seen in regressor.seen
+    ] == order  # the rows name the stored operators
     assert max(row["relative_mse"] for row in rows) < 1e-10
     assert summarise(rows)[0]["operators"] == 7
 
@@ -127,22 +154,36 @@ def test_every_stored_operator_is_evaluated_once(stored):
 def test_stored_tasks(stored):
     drawn = list(draw_tasks(stored, 4, 8, 3, generator_for("test", 0)))
     assert len({operator for operator, _, _ in drawn}) == 3
-    assert len({seed for _, seed, _ in drawn}) == 3 and all(seed >> 30 == 2 for _, seed, _ in drawn)  # "test"
+    assert len({seed for _, seed, _ in drawn}) == 3 and all(
+        seed >> 30 == 2 for _, seed, _ in drawn
+    )  # "test"
     for operator, _, task in drawn:
         assert (len(task.examples), len(task.queries)) == (4, 8)
         numbers = torch.cat([task.examples.v[:, 0], task.queries.v[:, 0]])
         assert sorted(numbers.tolist()) == stored.v[operator, :, 0].tolist()  # every pair once
         assert torch.equal(task.examples.x, stored.x) and torch.equal(task.queries.x, stored.x)
-    again, other = (list(draw_tasks(stored, 4, 8, 3, generator_for("test", number))) for number in (0, 1))
-    assert all(torch.equal(a[2].examples.v, b[2].examples.v) for a, b in zip(drawn, again, strict=True))
-    assert not all(torch.equal(a[2].examples.v, b[2].examples.v) for a, b in zip(drawn, other, strict=True))
+    again, other = (
+        list(draw_tasks(stored, 4, 8, 3, generator_for("test", number))) for number in (0, 1)
+    )
+    assert all(
+        torch.equal(a[2].examples.v, b[2].examples.v) for a, b in zip(drawn, again, strict=True)
+    )
+    assert not all(
+        torch.equal(a[2].examples.v, b[2].examples.v) for a, b in zip(drawn, other, strict=True)
+    )
 
 
 @pytest.mark.parametrize(
     ("n", "queries", "operators", "message"),
     [
         (4, 8, 8, r"8 operators were asked for; .* holds 7, .* at most 7"),
-        (5, 8, 7, r"n = 5 examples and 8 queries need 13 pairs; .* holds 12 of each operator. Ask for n up to 4"),
+        (
+            5,
+            8,
+            7,
+            r"n = 5 examples and 8 queries need 13 pairs; .* holds 12 of each "
+            r"operator. Ask for n up to 4",
+        ),
         (1, 12, 7, r"n = 1 examples and 12 queries need 13 pairs; .* Ask for fewer queries"),
     ],
 )
@@ -164,12 +205,21 @@ def test_a_regressor_that_does_not_fit_is_named():
     check_fit({"exact": exact}, Scalings(), [8, 2], 6, generator_for("test", 0), 3)
     assert [len(seen) for seen in exact.seen] == [2]
     with pytest.raises(TransduceError, match=r"^halves: u_hat has shape \(3, 3\) and u \(3, 5\)"):
-        check_fit({"exact": exact, "halves": Halves()}, Scalings(), [8, 2], 6, generator_for("test", 0), 3)
+        check_fit(
+            {"exact": exact, "halves": Halves()}, Scalings(), [8, 2], 6, generator_for("test", 0), 3
+        )
 
 
 def test_tables():
-    summaries = {"kernel-ridge": summarise(rows_of(KernelRidge())), "mean": summarise(rows_of(MeanOfExamples()))}
-    rows = [{"condition": "clean", "regressor": name, **row} for name, summary in summaries.items() for row in summary]
+    summaries = {
+        "kernel-ridge": summarise(rows_of(KernelRidge())),
+        "mean": summarise(rows_of(MeanOfExamples())),
+    }
+    rows = [
+        {"condition": "clean", "regressor": name, **row}
+        for name, summary in summaries.items()
+        for row in summary
+    ]
     table = report.markdown_table(report.by_regressor(rows))
     assert table.splitlines()[0] == "| condition | regressor | n = 2 | n = 8 |"
     assert [line.split(" | ")[1] for line in table.splitlines()[2:]] == ["kernel-ridge", "mean"]

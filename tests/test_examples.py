@@ -1,4 +1,5 @@
-"""The example of docs/own_family.md: its solver is right, the page shows it as it is, and it runs from nothing to errors and figures."""
+"""The example of docs/own_family.md: its solver is right, the page shows it as it is, and it runs
+from nothing to errors and figures."""
 
 import importlib.util
 import json
@@ -26,7 +27,11 @@ def ks():
 
 def test_the_page_shows_the_example(ks):
     shown = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "own_family.md").read_text(), re.S)
-    parts = [part for block in shown for part in re.findall(r"^(?:@dataclass|def ).*?(?=\n\n\n|\Z)", block, re.S | re.M)]
+    parts = [
+        part
+        for block in shown
+        for part in re.findall(r"^(?:@dataclass|def ).*?(?=\n\n\n|\Z)", block, re.S | re.M)
+    ]
     assert len(parts) == 4
     for part in parts:
         assert part.strip() in SCRIPT.read_text()
@@ -46,9 +51,15 @@ def test_the_solver_agrees_with_differences_in_x(ks):
             return (np.roll(s, -1) - 2 * s + np.roll(s, 1)) / h**2
 
         def slope(_, s):
-            return (np.roll(s**2, 1) - np.roll(s**2, -1)) / (4 * h) - second(s) - nu * second(second(s))
+            return (
+                (np.roll(s**2, 1) - np.roll(s**2, -1)) / (4 * h)
+                - second(s)
+                - nu * second(second(s))
+            )
 
-        return solve_ivp(slope, (0, t), wave(n), method="LSODA", rtol=1e-9, atol=1e-10).y[:, -1][:: n // 64]
+        return solve_ivp(slope, (0, t), wave(n), method="LSODA", rtol=1e-9, atol=1e-10).y[:, -1][
+            :: n // 64
+        ]
 
     coarse, fine = by_differences(128), by_differences(256)
     ours = ks.solve(torch.from_numpy(wave(64))[None], L, nu, t)[0].numpy()
@@ -63,6 +74,15 @@ def test_it_runs_from_nothing_to_errors_and_figures(ks, tmp_path, monkeypatch):
     out, results = tmp_path / "runs", tmp_path / "results"
     ks.main(out, operators=4, steps=2, unseen=1, results=results)
     rows = json.loads((results / "kuramoto_sivashinsky.json").read_text())["rows"]
-    assert {row["regressor"] for row in rows} == {"ks", "kernel-ridge", "identity", "local-kernel-ridge"}
-    assert {path.name for path in out.iterdir()} >= {"tasks.zarr", "checkpoint.pt", "ks.safetensors"}
+    assert {row["regressor"] for row in rows} == {
+        "ks",
+        "kernel-ridge",
+        "identity",
+        "local-kernel-ridge",
+    }
+    assert {path.name for path in out.iterdir()} >= {
+        "tasks.zarr",
+        "checkpoint.pt",
+        "ks.safetensors",
+    }
     assert len(list(results.glob("*.png"))) == 2

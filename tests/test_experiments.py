@@ -1,4 +1,5 @@
-"""What experiments promise: each measurement made once, nothing lost when stopped, and what is shown comes from the rows alone."""
+"""What experiments promise: each measurement made once, nothing lost when stopped, and what is
+shown comes from the rows alone."""
 
 import json
 from dataclasses import replace
@@ -32,9 +33,20 @@ from transduce.types import TransduceError
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "results" / "adr"
 TINY = replace(
-    QUICK, operators=1, ablated=1, repeats=1, sizes=(3, 6), fitted_most=6, table_n=6, queries=3, steps=2, depths=(2,), stored=(4, 150),
-    paper_steps=2, training_operators=(4,),
-)  # fmt: skip
+    QUICK,
+    operators=1,
+    ablated=1,
+    repeats=1,
+    sizes=(3, 6),
+    fitted_most=6,
+    table_n=6,
+    queries=3,
+    steps=2,
+    depths=(2,),
+    stored=(4, 150),
+    paper_steps=2,
+    training_operators=(4,),
+)
 
 
 def test_a_measurement_is_made_once_and_outlives_its_process(tmp_path):
@@ -65,7 +77,9 @@ def test_a_line_cut_short_is_as_if_it_were_not_there_and_spoils_no_other(tmp_pat
 
 def counting_part(calls, fail=False):
     def measure(lab):
-        rows = [{"n": n, "mean": lab.once(lambda n=n: calls.append(n) or n / 2, n=n)} for n in (1, 2, 3)]
+        rows = [
+            {"n": n, "mean": lab.once(lambda n=n: calls.append(n) or n / 2, n=n)} for n in (1, 2, 3)
+        ]
         if fail:
             raise KeyboardInterrupt
         return rows
@@ -76,7 +90,9 @@ def counting_part(calls, fail=False):
 def test_a_run_that_was_stopped_goes_on_where_it_stood(tmp_path):
     calls: list[int] = []
     with pytest.raises(KeyboardInterrupt):
-        reproduce("adr", [counting_part(calls, fail=True)], TINY, tmp_path / "out", tmp_path / "work", {})
+        reproduce(
+            "adr", [counting_part(calls, fail=True)], TINY, tmp_path / "out", tmp_path / "work", {}
+        )
     reproduce("adr", [counting_part(calls)], TINY, tmp_path / "out", tmp_path / "work", {})
     assert calls == [1, 2, 3]
     result = json.loads((tmp_path / "out" / "counted.json").read_text())
@@ -88,13 +104,21 @@ def test_tables_of_a_quick_run_say_so_and_others_are_tables_alone(tmp_path):
     table = markdown_table([{"n": 1}, {"n": 2}, {"n": 3}])
     for quick, said in ((True, QUICK_RUN + table), (False, table)):
         for _ in range(2):  # measured, and shown anew
-            reproduce("adr", [counting_part([])], replace(TINY, quick=quick), tmp_path / str(quick), tmp_path / "work", {})
+            reproduce(
+                "adr",
+                [counting_part([])],
+                replace(TINY, quick=quick),
+                tmp_path / str(quick),
+                tmp_path / "work",
+                {},
+            )
             assert (tmp_path / str(quick) / "counted.md").read_text() == said
     assert QUICK_RUN.startswith("*A quick run")
 
 
 @pytest.mark.parametrize(
-    ("scale", "regressors", "said"), [(replace(TINY, queries=4), {"adr": "a"}, "queries"), (TINY, {"adr": "b"}, "regressors")]
+    ("scale", "regressors", "said"),
+    [(replace(TINY, queries=4), {"adr": "a"}, "queries"), (TINY, {"adr": "b"}, "regressors")],
 )
 def test_results_of_other_settings_are_not_replaced_unasked(tmp_path, scale, regressors, said):
     calls: list[int] = []
@@ -103,8 +127,13 @@ def test_results_of_other_settings_are_not_replaced_unasked(tmp_path, scale, reg
     with pytest.raises(TransduceError, match=rf"\({said}\).*--force"):
         reproduce("adr", [counting_part(calls)], scale, tmp_path, tmp_path / "work", regressors)
     assert (tmp_path / "counted.json").read_bytes() == before
-    reproduce("adr", [counting_part(calls)], scale, tmp_path, tmp_path / "work", regressors, force=True)
-    assert json.loads((tmp_path / "counted.json").read_text())["settings"] != json.loads(before)["settings"]
+    reproduce(
+        "adr", [counting_part(calls)], scale, tmp_path, tmp_path / "work", regressors, force=True
+    )
+    assert (
+        json.loads((tmp_path / "counted.json").read_text())["settings"]
+        != json.loads(before)["settings"]
+    )
 
 
 def test_settings_are_checked_before_anything_is_measured(tmp_path):
@@ -136,13 +165,19 @@ def test_equal_trainings_are_made_once_and_others_apart(tmp_path):
         trained(replace(lab, scale=replace(TINY, seed=1)), model, training(lab), data),
     ]
     assert first.identity == again.identity and first.curve == again.curve
-    assert len({found.identity for found in (first, *others)}) == 5 == len(list((tmp_path / "trainings").iterdir()))
+    assert (
+        len({found.identity for found in (first, *others)})
+        == 5
+        == len(list((tmp_path / "trainings").iterdir()))
+    )
 
 
 def test_every_regressor_says_what_it_is():
     """An identity holds no address in memory: it is the same in every process."""
     assert list(identities()) == list(REGRESSORS)
-    assert all(" at 0x" not in identity for identity in identities().values()) and len(set(identities().values())) == len(REGRESSORS)
+    assert all(" at 0x" not in identity for identity in identities().values()) and len(
+        set(identities().values())
+    ) == len(REGRESSORS)
 
 
 @pytest.fixture(scope="module")
@@ -162,27 +197,41 @@ def test_errors_are_those_of_evaluation(tmp_path):
     family, R = AdvectionDiffusionReaction(), baselines.rival("linear-ridge")
     lab = Lab(TINY, tmp_path, "part")
     (row,) = errors(lab, "linear-ridge", R, repr(R), family, (6,), 2)
-    direct = [r["relative_mse"] for i in range(2) for r in evaluate(R, family, 6, 1, generator_for("test", 0, i), TINY.queries)]
+    direct = [
+        r["relative_mse"]
+        for i in range(2)
+        for r in evaluate(R, family, 6, 1, generator_for("test", 0, i), TINY.queries)
+    ]
     assert np.isclose(row["mean"], np.mean(direct), rtol=1e-5) and row["operators"] == 2
 
 
 def test_remembered_tasks_are_nested():
     family = Remembered(AdvectionDiffusionReaction(), 9)
     few, many = (family.sample_task(n, 4, generator_for("test", 7)) for n in (3, 9))
-    assert torch.equal(few.examples.v, many.examples.v[:3]) and torch.equal(few.queries.u, many.queries.u)
+    assert torch.equal(few.examples.v, many.examples.v[:3]) and torch.equal(
+        few.queries.u, many.queries.u
+    )
 
 
 def test_tests_and_trainings_never_meet(tmp_path):
-    """Training data comes from the train split, errors from the test split: their seeds differ in their highest bits."""
+    """Training data comes from the train split, errors from the test split: their seeds differ in
+    their highest bits."""
     seeds = {generator_for("test", Scale().seed, i).initial_seed() >> 30 for i in range(100)}
     assert seeds == {SPLITS["test"]}
     data = training_data(Lab(TINY, tmp_path))
-    test = torch.cat([AdvectionDiffusionReaction().sample_task(150, 1, generator_for("test", 0, i)).examples.v for i in range(4)])
+    test = torch.cat(
+        [
+            AdvectionDiffusionReaction().sample_task(150, 1, generator_for("test", 0, i)).examples.v
+            for i in range(4)
+        ]
+    )
     assert not (data.v.flatten(0, 1)[:, None, 50] == test[None, :, 50]).any()
 
 
 def test_new_queries_share_their_examples_operator():
-    task = NewQueries(AdvectionDiffusionReaction(v_length_scale=0.3)).sample_task(4, 3, generator_for("test", 1))
+    task = NewQueries(AdvectionDiffusionReaction(v_length_scale=0.3)).sample_task(
+        4, 3, generator_for("test", 1)
+    )
     O = AdvectionDiffusionReaction().sample_operator(generator_for("test", 1))
     for pairs in (task.examples, task.queries):
         assert relative_mse(O(pairs.v), pairs.u) < 1e-4
@@ -200,7 +249,10 @@ def test_sweeps_hold_the_trained_value_once_each():
 
 
 def test_two_grids_show_the_same_functions():
-    coarse, fine = (TwoGrids(*grids).sample_task(3, 2, generator_for("test", 5)) for grids in ((51, 101), (101, 201)))
+    coarse, fine = (
+        TwoGrids(*grids).sample_task(3, 2, generator_for("test", 5))
+        for grids in ((51, 101), (101, 201))
+    )
     assert torch.allclose(coarse.examples.u, fine.examples.u[:, ::2], atol=1e-6)
     assert torch.allclose(coarse.queries.u, fine.queries.u[:, ::2], atol=1e-6)
 
@@ -208,7 +260,10 @@ def test_two_grids_show_the_same_functions():
 def test_jacobian_of_a_diagonal_operator_is_its_gain():
     gains = 1 / torch.arange(1, 100, dtype=torch.float64)
     space = SineModes(99)
-    J = jacobian(lambda v: space.decode(space.encode(v) * gains, v.shape[-1]), torch.zeros(101, dtype=torch.float64))
+    J = jacobian(
+        lambda v: space.decode(space.encode(v) * gains, v.shape[-1]),
+        torch.zeros(101, dtype=torch.float64),
+    )
     assert np.allclose(J, np.diag(gains[:MODES].numpy()), atol=1e-10)
     assert coupling(J) < 1e-12 < coupling(J + 0.1)
 
@@ -219,11 +274,22 @@ def test_operations_are_counted():
     assert operations(lambda: a.to(torch.complex64) @ b.to(torch.complex64)) == 8 * 8 * 16 * 4
     assert operations(lambda: torch.linalg.cholesky_ex(torch.eye(12))) == 12**3 // 3
     assert operations(lambda: a.numpy() @ b.numpy()) is None
-    assert operations(lambda: torch.linalg.solve_triangular(torch.eye(12), torch.ones(12, 5), upper=False)) == 12 * 12 * 5
+    assert (
+        operations(
+            lambda: torch.linalg.solve_triangular(torch.eye(12), torch.ones(12, 5), upper=False)
+        )
+        == 12 * 12 * 5
+    )
     q, k = torch.ones(1, 2, 8, 16), torch.ones(1, 2, 32, 16)
-    assert operations(lambda: torch.nn.functional.scaled_dot_product_attention(q, k, k)) == 2 * 2 * 8 * 32 * (16 + 16)
+    assert operations(
+        lambda: torch.nn.functional.scaled_dot_product_attention(q, k, k)
+    ) == 2 * 2 * 8 * 32 * (16 + 16)
     there, back = (
-        operations(lambda f=f: f()) for f in (lambda: torch.fft.rfft(torch.ones(64)), lambda: torch.fft.irfft(torch.ones(33), n=64))
+        operations(lambda f=f: f())
+        for f in (
+            lambda: torch.fft.rfft(torch.ones(64)),
+            lambda: torch.fft.irfft(torch.ones(33), n=64),
+        )
     )
     assert there == back == 2.5 * 64 * 6
     w = torch.ones(16, 4, requires_grad=True)
@@ -231,7 +297,8 @@ def test_operations_are_counted():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"), [(["adrr"], "no experiment"), (["adr", "--only", "sizes,nothing"], "no part called 'nothing'")]
+    ("arguments", "said"),
+    [(["adrr"], "no experiment"), (["adr", "--only", "sizes,nothing"], "no part called 'nothing'")],
 )
 def test_the_command_refuses_what_it_does_not_know(arguments, said):
     result = CliRunner().invoke(app, ["reproduce", *arguments])
@@ -252,7 +319,9 @@ def test_committed_results_are_full_and_agree(part):
     result = json.loads((RESULTS / f"{part.name}.json").read_text())
     assert result["settings"] == part.settings(FULL, identities())
     if part.table is not None:
-        assert (RESULTS / f"{part.name}.md").read_text() == markdown_table(part.table(result["rows"]))
+        assert (RESULTS / f"{part.name}.md").read_text() == markdown_table(
+            part.table(result["rows"])
+        )
 
 
 @pytest.mark.parametrize("name", ["fno", "deeponet"])
@@ -266,13 +335,20 @@ def test_tuned_rivals_are_the_best_of_what_was_tried(name):
 
 
 def test_a_training_curve_goes_on_over_its_stages(tmp_path):
-    """Also where a clock was started anew, and where a validation is told again with later steps."""
+    """Also where a clock was started anew, and where a validation is told again with later
+    steps."""
     from validation.training_curve import stages
 
-    logs = {"a": [(100, None, 5.0), (200, 0.5, 9.0), (300, 0.5, 2.0), (400, 0.25, 4.0)], "b": [(100, 0.2, 3.0)]}
+    logs = {
+        "a": [(100, None, 5.0), (200, 0.5, 9.0), (300, 0.5, 2.0), (400, 0.25, 4.0)],
+        "b": [(100, 0.2, 3.0)],
+    }
     for name, lines in logs.items():
         (tmp_path / name).mkdir()
-        text = "\n".join(json.dumps({"step": step, "validation": error, "seconds": seconds}) for step, error, seconds in lines)
+        text = "\n".join(
+            json.dumps({"step": step, "validation": error, "seconds": seconds})
+            for step, error, seconds in lines
+        )
         (tmp_path / name / "log.jsonl").write_text(text)
     rows = stages([tmp_path / "a", tmp_path / "b"])
     assert [(row["stage"], row["step"], row["seconds"], row["error"]) for row in rows] == [

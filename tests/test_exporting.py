@@ -1,5 +1,5 @@
-"""Exported operators: ONNX Runtime answers as torch does, for every kernel and kind of space; also where there is no torch, in a process
-that cannot import it and in a browser."""
+"""Exported operators: ONNX Runtime answers as torch does, for every kernel and kind of space; also
+where there is no torch, in a process that cannot import it and in a browser."""
 
 import json
 import os
@@ -21,7 +21,18 @@ import xarray as xr
 from conftest import fails, run, small_transducer
 from test_weights import family_of
 
-from transduce import KERNELS, BranchTrunk, Euclidean, ExampleSet, FourierModes, SineModes, TransduceError, Transducer, exporting, weights
+from transduce import (
+    KERNELS,
+    BranchTrunk,
+    Euclidean,
+    ExampleSet,
+    FourierModes,
+    SineModes,
+    TransduceError,
+    Transducer,
+    exporting,
+    weights,
+)
 from transduce.kernels.attention import ExpDot
 from transduce.random_fields import generator_for
 from transduce.spaces import Patches
@@ -31,7 +42,13 @@ from transduce.types import to_tensor
 WEB = Path(__file__).parent / "web"
 PAGE = Path(__file__).parents[1] / "docs" / "export.md"
 RESULTS = Path(__file__).parents[1] / "results" / "benchmarks" / "export.json"
-LIVE = ["adr", "adr-softmax", "images", "images-softmax", "climate-europe"]  # those of fields take longer; benchmarks/export.py has them
+LIVE = [
+    "adr",
+    "adr-softmax",
+    "images",
+    "images-softmax",
+    "climate-europe",
+]  # those of fields take longer; benchmarks/export.py has them
 SEEN = {weights.load(name)[1]["model"]["kappa"] for name in LIVE}
 
 
@@ -49,7 +66,10 @@ def apart(found, O, v, at=None):
 def agrees(O, path, v, at=None):
     """ONNX Runtime answers as torch does to one function, and to several."""
     graph = session(path)
-    nodes = [(node.name, node.type, node.shape[0]) for node in (*graph.get_inputs(), *graph.get_outputs())]
+    nodes = [
+        (node.name, node.type, node.shape[0])
+        for node in (*graph.get_inputs(), *graph.get_outputs())
+    ]
     assert nodes == [("v", "tensor(float)", "m"), ("u", "tensor(float)", "m")]
     for m in (1, len(v)):
         assert apart(graph.run(["u"], {"v": v[:m].numpy()})[0], O, v[:m], at) < 1e-5
@@ -63,7 +83,10 @@ def bundled(tmp_path_factory):
     def operator(name):
         if name not in made:
             task = family_of(name).sample_task(50, 7, generator_for("validation", 97))
-            O, path = Transducer.from_pretrained(name).regress(task.examples), tmp_path_factory.mktemp(name) / "operator.onnx"
+            O, path = (
+                Transducer.from_pretrained(name).regress(task.examples),
+                tmp_path_factory.mktemp(name) / "operator.onnx",
+            )
             made[name] = O, task.queries.v.float(), O.export(path)
         return made[name]
 
@@ -80,7 +103,9 @@ def test_bundled_models(bundled, name):
     assert (about["model"], about["examples"]) == (name, "50")
     assert json.loads(about["u_at"]) == {"grid": [*O.examples.u.shape[-O.T.U.dims :]]}
     onnx.checker.check_model(written.path, full_check=True)
-    assert str(Path(__file__).parents[1]).encode() not in written.path.read_bytes()  # whoever runs it need not know where it was made
+    assert (
+        str(Path(__file__).parents[1]).encode() not in written.path.read_bytes()
+    )  # whoever runs it need not know where it was made
 
 
 def test_every_bundled_model_was_measured():
@@ -93,7 +118,9 @@ def test_every_bundled_model_was_measured():
 def test_other_kernels_on_scattered_sensors_in_double_precision(kappa, tmp_path):
     """Sensors are settled in the file, and may be elsewhere than the answers."""
     x = np.random.default_rng(0).uniform(size=40)
-    c = torch.randn(2, 13, 12, generator=torch.Generator().manual_seed(1), dtype=torch.float64) / torch.arange(1, 13)
+    c = torch.randn(
+        2, 13, 12, generator=torch.Generator().manual_seed(1), dtype=torch.float64
+    ) / torch.arange(1, 13)
     v, u = SineModes(12).decode(c, torch.from_numpy(x)).numpy()
     O = small_transducer(kappa=kappa, depth=1).float().regress(ExampleSet(v[:9], u[:9], x=x))
     v_query = torch.from_numpy(v[9:]).float()
@@ -103,7 +130,10 @@ def test_other_kernels_on_scattered_sensors_in_double_precision(kappa, tmp_path)
     agrees(O, written.path, v_query, at=20)
     about = session(written.path).get_modelmeta().custom_metadata_map
     np.testing.assert_allclose(np.ravel(json.loads(about["v_at"])["positions"]), x)
-    with pytest.raises(TransduceError, match="v_at=40 is also how many sensors the examples have; expected positions"):
+    with pytest.raises(
+        TransduceError,
+        match="v_at=40 is also how many sensors the examples have; expected positions",
+    ):
         O.export(tmp_path / "other.onnx", v_at=40)
     assert torch.equal(O(v_query), before)  # nothing of the tracing stays behind
 
@@ -111,7 +141,14 @@ def test_other_kernels_on_scattered_sensors_in_double_precision(kappa, tmp_path)
 def test_a_prior_of_fields_and_examples_with_gradients(tmp_path):
     prior = {"channels": 4, "layers": 1, "modes": 3, "grid": 12, "summary": 2}
     torch.manual_seed(0)
-    T = Transducer(*(FourierModes((3, 3), channels=2) for _ in "VU"), kappa="representer", depth=1, heads=2, width=8, prior=prior)
+    T = Transducer(
+        *(FourierModes((3, 3), channels=2) for _ in "VU"),
+        kappa="representer",
+        depth=1,
+        heads=2,
+        width=8,
+        prior=prior,
+    )
     f = torch.randn(2, 12, 2, 12, 12, requires_grad=True)
     O = T.eval().regress(ExampleSet(f[0, :5], f[1, :5]))
     O.export(tmp_path / "operator.onnx")
@@ -120,7 +157,9 @@ def test_a_prior_of_fields_and_examples_with_gradients(tmp_path):
 
 def test_patches_that_see_their_neighbours(tmp_path):
     torch.manual_seed(0)
-    T = Transducer(*(Patches(4, 8) for _ in "VU"), depth=1, heads=2, width=4, hidden=16, neighbours=1).eval()
+    T = Transducer(
+        *(Patches(4, 8) for _ in "VU"), depth=1, heads=2, width=4, hidden=16, neighbours=1
+    ).eval()
     f = torch.randn(2, 12, 11, 10)
     fields = (xr.DataArray(part[:5].numpy(), dims=("day", "y", "x")) for part in f)
     O = T.regress(ExampleSet(*fields))
@@ -131,7 +170,11 @@ def test_patches_that_see_their_neighbours(tmp_path):
 def test_functions_on_another_grid_than_the_examples(pairs, tmp_path):
     v, u, _ = (f.float() for f in pairs)
     torch.manual_seed(0)
-    O = Transducer(BranchTrunk(33), BranchTrunk(33), depth=1, heads=2, width=4, hidden=16).eval().regress(ExampleSet(v, u))
+    O = (
+        Transducer(BranchTrunk(33), BranchTrunk(33), depth=1, heads=2, width=4, hidden=16)
+        .eval()
+        .regress(ExampleSet(v, u))
+    )
     written = O.export(tmp_path / "operator.onnx", at=[0.1, 0.25], v_at=17)
     assert (written.v, written.u) == ((17,), (2,))
     agrees(O, written.path, v[:, ::2].contiguous(), at=[0.1, 0.25])
@@ -139,7 +182,10 @@ def test_functions_on_another_grid_than_the_examples(pairs, tmp_path):
 
 def with_cholesky(transport, self, sources, query):
     """What ONNX has no name for."""
-    return transport(self, sources, query) * torch.linalg.cholesky(query.mT @ query + torch.eye(query.shape[-1]))[..., -1:, -1:]
+    return (
+        transport(self, sources, query)
+        * torch.linalg.cholesky(query.mT @ query + torch.eye(query.shape[-1]))[..., -1:, -1:]
+    )
 
 
 def otherwise_in_graphs(transport, self, sources, query):
@@ -150,12 +196,22 @@ def otherwise_in_graphs(transport, self, sources, query):
 @pytest.mark.parametrize(
     ("kernel", "largest", "said"),
     [
-        (with_cholesky, exporting.LARGEST, "could not be written as an ONNX graph for any number of functions: .*linalg_cholesky"),
-        (otherwise_in_graphs, exporting.LARGEST, "e-0. from torch's, relative to the largest value; expected at most 1e-05"),
+        (
+            with_cholesky,
+            exporting.LARGEST,
+            "could not be written as an ONNX graph for any number of functions: .*linalg_cholesky",
+        ),
+        (
+            otherwise_in_graphs,
+            exporting.LARGEST,
+            "e-0. from torch's, relative to the largest value; expected at most 1e-05",
+        ),
         (None, 1000, r"the graph holds [\d,]+ bytes; expected at most 1,000 in one file"),
     ],
 )
-def test_what_fails_says_why_and_leaves_nothing(kernel, largest, said, pairs, tmp_path, monkeypatch, capfd):
+def test_what_fails_says_why_and_leaves_nothing(
+    kernel, largest, said, pairs, tmp_path, monkeypatch, capfd
+):
     if kernel is not None:
         monkeypatch.setattr(ExpDot, "transport", partialmethod(partial(kernel, ExpDot.transport)))
     monkeypatch.setattr(exporting, "LARGEST", largest)
@@ -167,21 +223,33 @@ def test_what_fails_says_why_and_leaves_nothing(kernel, largest, said, pairs, tm
 
 def test_bad_input_costs_no_time(pairs, tmp_path, monkeypatch):
     O = small_transducer(depth=1).regress(ExampleSet(*pairs[:2]))
-    with pytest.raises(TransduceError, match=r"a model in torch.float64 .* expected single precision. Regress with T.float\(\)"):
+    with pytest.raises(
+        TransduceError,
+        match=r"a model in torch.float64 .* expected single precision. Regress with T.float\(\)",
+    ):
         O.export(tmp_path / "operator.onnx")
     with pytest.raises(TransduceError, match=r"ends in '.pt'; expected one of .onnx"):
         O.export(tmp_path / "operator.pt")
     vectors = Transducer(Euclidean(3), Euclidean(2), depth=1, heads=1, width=2, hidden=4)
     with pytest.raises(TransduceError, match="which have no other points"):
-        vectors.regress(ExampleSet(np.ones((2, 3)), np.ones((2, 2)))).export(tmp_path / "operator.onnx", at=5)
+        vectors.regress(ExampleSet(np.ones((2, 3)), np.ones((2, 2)))).export(
+            tmp_path / "operator.onnx", at=5
+        )
     monkeypatch.setattr(exporting, "find_spec", lambda name: None if name == "onnxscript" else name)
-    with pytest.raises(TransduceError, match=r"and onnxscript cannot be imported. Install it: pip install -c .* '\.\[export\]'"):
-        small_transducer(depth=1).float().regress(ExampleSet(*pairs[:2])).export(tmp_path / "operator.onnx")
+    with pytest.raises(
+        TransduceError,
+        match=r"and onnxscript cannot be imported. Install it: pip install -c .* '\.\[export\]'",
+    ):
+        small_transducer(depth=1).float().regress(ExampleSet(*pairs[:2])).export(
+            tmp_path / "operator.onnx"
+        )
     assert list(tmp_path.iterdir()) == []
 
 
 def test_the_command(model, tmp_path):
-    v, u = np.pad(np.random.default_rng(0).standard_normal((2, 5, 31)), ((0, 0), (0, 0), (1, 1)))  # zero at both ends
+    v, u = np.pad(
+        np.random.default_rng(0).standard_normal((2, 5, 31)), ((0, 0), (0, 0), (1, 1))
+    )  # zero at both ends
     write_arrays(tmp_path / "pairs.npz", {"v": v, "u": u})
     out = tmp_path / "operator.onnx"
     arguments = ("export", "--model", model, "--examples", tmp_path / "pairs.npz", "--out")
@@ -191,9 +259,20 @@ def test_the_command(model, tmp_path):
     assert "ends in '.npz'; expected one of .onnx" in fails(*arguments, tmp_path / "u.npz")
     result = run(*arguments, out, "--at", 65, "--force")
     assert result.exit_code == 0, result.output
-    pattern = r"n = 5 examples, v \(m, 33\) -> u \(m, 65\), 0\.\d MB, \d\.\de-\d+ from torch, written to "
-    assert re.search(pattern, result.stdout) and len(result.stdout.splitlines()) == 1 and result.stderr == ""
-    agrees(Transducer.from_pretrained(str(model)).regress(ExampleSet(v, u)), out, torch.from_numpy(v).float(), at=65)
+    pattern = (
+        r"n = 5 examples, v \(m, 33\) -> u \(m, 65\), 0\.\d MB, \d\.\de-\d+ from torch, written to "
+    )
+    assert (
+        re.search(pattern, result.stdout)
+        and len(result.stdout.splitlines()) == 1
+        and result.stderr == ""
+    )
+    agrees(
+        Transducer.from_pretrained(str(model)).regress(ExampleSet(v, u)),
+        out,
+        torch.from_numpy(v).float(),
+        at=65,
+    )
     assert "Example: transduce export " in run("export", "--help").stdout
 
 
@@ -213,13 +292,23 @@ sys.meta_path.insert(0, Refuse())
 def test_a_process_without_torch(bundled, name, tmp_path):
     """By the code that the page shows."""
     O, v, written = bundled(name)
-    (shown,) = re.findall(r"```python\n(import numpy as np\nimport onnxruntime.*?)```", PAGE.read_text(), re.S)
+    (shown,) = re.findall(
+        r"```python\n(import numpy as np\nimport onnxruntime.*?)```", PAGE.read_text(), re.S
+    )
     shutil.copy(written.path, tmp_path / "operator.onnx")
     np.save(tmp_path / "v.npy", v.numpy())
     check = "import torch\n"
-    refused = subprocess.run([sys.executable, "-c", NO_TORCH + check], cwd=tmp_path, capture_output=True, text=True, check=False)
+    refused = subprocess.run(
+        [sys.executable, "-c", NO_TORCH + check],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert refused.returncode == 1 and "ImportError: torch is not here" in refused.stderr
-    subprocess.run([sys.executable, "-c", f"{NO_TORCH}{shown}\nnp.save('u.npy', u)"], cwd=tmp_path, check=True)
+    subprocess.run(
+        [sys.executable, "-c", f"{NO_TORCH}{shown}\nnp.save('u.npy', u)"], cwd=tmp_path, check=True
+    )
     assert apart(np.load(tmp_path / "u.npy"), O, v) < 1e-5
 
 
@@ -228,8 +317,14 @@ def runtime():
     """ONNX Runtime Web, or a test that is skipped, unless CI asks for it."""
     if shutil.which("npm") is None and "CI" not in os.environ:
         pytest.skip("there is no npm")
-    installed, wanted = WEB / "node_modules" / "onnxruntime-web" / "package.json", json.loads((WEB / "package.json").read_text())
-    if not installed.exists() or json.loads(installed.read_text())["version"] != wanted["dependencies"]["onnxruntime-web"]:
+    installed, wanted = (
+        WEB / "node_modules" / "onnxruntime-web" / "package.json",
+        json.loads((WEB / "package.json").read_text()),
+    )
+    if (
+        not installed.exists()
+        or json.loads(installed.read_text())["version"] != wanted["dependencies"]["onnxruntime-web"]
+    ):
         subprocess.run(["npm", "ci"], cwd=WEB, check=True, capture_output=True, timeout=120)
 
 
@@ -262,7 +357,12 @@ def test_a_browser(browser, served, bundled):
     """ONNX Runtime Web in Chromium, by the code that the page shows."""
     folder, address = served
     page, complaints, asked = browser.new_page(), [], set()
-    page.on("console", lambda message: complaints.append(message.text) if message.type in ("error", "warning") else None)
+    page.on(
+        "console",
+        lambda message: (
+            complaints.append(message.text) if message.type in ("error", "warning") else None
+        ),
+    )
     page.on("pageerror", lambda error: complaints.append(str(error)))
     page.on("request", lambda request: asked.add(request.url))
     page.goto(address)
@@ -271,7 +371,9 @@ def test_a_browser(browser, served, bundled):
         O, v, written = bundled(name)
         shutil.copy(written.path, folder / f"{name}.onnx")
         for m in (1, len(v)):
-            data, dims = page.evaluate(ANSWER, [f"{name}.onnx", v[:m].flatten().tolist(), list(v[:m].shape)])
+            data, dims = page.evaluate(
+                ANSWER, [f"{name}.onnx", v[:m].flatten().tolist(), list(v[:m].shape)]
+            )
             assert apart(np.array(data, dtype=np.float32).reshape(dims), O, v[:m]) < 1e-5
     page.close()
     assert complaints == []

@@ -1,4 +1,5 @@
-"""Every figure comes out as .png and .svg, with its words, its lines and its order; names stand apart and looks are kept."""
+"""Every figure comes out as .png and .svg, with its words, its lines and its order; names stand
+apart and looks are kept."""
 
 import re
 import sys
@@ -33,11 +34,19 @@ def functions(*shape):
 
 
 def by_size(names=("adr", "kernel-ridge", "my model")):
-    return [with_interval(1e-3 * (place + 1) / n, regressor=name, n=n) for place, name in enumerate(names) for n in SIZES]
+    return [
+        with_interval(1e-3 * (place + 1) / n, regressor=name, n=n)
+        for place, name in enumerate(names)
+        for n in SIZES
+    ]
 
 
 def swept():
-    values = {"length scale": (0.05, 0.2, 0.5), "largest k": (0.1, 0.3, 0.5), "initial states": ("as trained", "a bump")}
+    values = {
+        "length scale": (0.05, 0.2, 0.5),
+        "largest k": (0.1, 0.3, 0.5),
+        "initial states": ("as trained", "a bump"),
+    }
     return [
         with_interval(1e-3 * (place + 1), sweep=sweep, value=value, regressor=name)
         for sweep, chosen in values.items()
@@ -53,9 +62,24 @@ def task():
 
 def searched():
     rows = []
-    for varied, gap, share in (("gap", 0.1, 0.05), ("gap", 0.2, 0.05), ("share", 0.2, 0.01), ("share", 0.2, 0.1)):
+    for varied, gap, share in (
+        ("gap", 0.1, 0.05),
+        ("gap", 0.2, 0.05),
+        ("share", 0.2, 0.01),
+        ("share", 0.2, 0.1),
+    ):
         for method in ("burgers", "isolation forest"):
-            rows.append({"varied": varied, "t": 5.0, "gap": gap, "share": share, "method": method, "precision": 1.0, "recall": 0.5})
+            rows.append(
+                {
+                    "varied": varied,
+                    "t": 5.0,
+                    "gap": gap,
+                    "share": share,
+                    "method": method,
+                    "precision": 1.0,
+                    "recall": 0.5,
+                }
+            )
     return rows
 
 
@@ -69,35 +93,74 @@ def by_day(names=("ridge", "climate-europe", "vit")):
 
 def by_context():
     rows = by_size(("climate-europe", "patches"))
-    return [{**row, "context": context} for row in rows for context in ("week before", "year before")]
+    return [
+        {**row, "context": context} for row in rows for context in ("week before", "year before")
+    ]
 
 
 def globe(title="2009-01", inset=(-30.0, 50.0)):
     grid = {"lat": np.linspace(90, -90, 9).tolist(), "lon": np.linspace(-180, 160, 18).tolist()}
     units = {"temperature": "°C", "pressure": "hPa", "told in context": "hPa", "error": "hPa"}
-    values = np.random.default_rng(0).normal(size=(4, 9, 18)) + np.array([10, 1000, 1003, 3])[:, None, None]
-    panels = [{"name": name, "unit": unit, **grid, "values": f.tolist()} for (name, unit), f in zip(units.items(), values, strict=True)]
+    values = (
+        np.random.default_rng(0).normal(size=(4, 9, 18))
+        + np.array([10, 1000, 1003, 3])[:, None, None]
+    )
+    panels = [
+        {"name": name, "unit": unit, **grid, "values": f.tolist()}
+        for (name, unit), f in zip(units.items(), values, strict=True)
+    ]
     return {"title": title, "panels": panels, "inset": {"lat": [30.0, 70.0], "lon": list(inset)}}
 
 
 FIGURES = {
     "error_against_n": (
         lambda path: figures.error_against_n(by_size(), path, trained_range=(2, 200)),
-        ["ours (representer)", "kernel ridge (tuned)", "my model", "examples n", "relative MSE", "n as trained", "1000"],
+        [
+            "ours (representer)",
+            "kernel ridge (tuned)",
+            "my model",
+            "examples n",
+            "relative MSE",
+            "n as trained",
+            "1000",
+        ],
     ),
     "training_curves": (
         lambda path: figures.training_curves(
-            [{"depth": d, "tied": t, "step": s, "error": 1 / (d * s)} for d in (1, 8) for t in (False, True) for s in (10, 100)], path
+            [
+                {"depth": d, "tied": t, "step": s, "error": 1 / (d * s)}
+                for d in (1, 8)
+                for t in (False, True)
+                for s in (10, 100)
+            ],
+            path,
         ),
         ["1 layer", "8 layers", "8 layers, tied", "steps of training", "relative MSE"],
     ),
     "sweep": (
-        lambda path: figures.sweep(swept(), path, {"length scale": 0.2, "largest k": (0, 0.3), "initial states": "as trained"}),
-        ["length scale", "largest k", "initial states", "bump", "FNO (tuned)", "as trained", "0.05"],
+        lambda path: figures.sweep(
+            swept(),
+            path,
+            {"length scale": 0.2, "largest k": (0, 0.3), "initial states": "as trained"},
+        ),
+        [
+            "length scale",
+            "largest k",
+            "initial states",
+            "bump",
+            "FNO (tuned)",
+            "as trained",
+            "0.05",
+        ],
     ),
     "operators_needed": (
         lambda path: figures.operators_needed(
-            [with_interval(n / o, regressor="adr", operators=o, n=n) for o in (50, 500) for n in (10, 50)], path
+            [
+                with_interval(n / o, regressor="adr", operators=o, n=n)
+                for o in (50, 500)
+                for n in (10, 50)
+            ],
+            path,
         ),
         ["ours (representer)", "n = 10", "n = 50", "training operators", "500"],
     ),
@@ -116,14 +179,29 @@ FIGURES = {
     ),
     "reliability": (
         lambda path: figures.reliability(
-            [{"regressor": "images", "set": s, "error": 1.0, "bins": [[0.2, 0.3, 0.5], [0.9, 0.8, 0.5]]} for s in "AB"], path
+            [
+                {
+                    "regressor": "images",
+                    "set": s,
+                    "error": 1.0,
+                    "bins": [[0.2, 0.3, 0.5], [0.9, 0.8, 0.5]],
+                }
+                for s in "AB"
+            ],
+            path,
         ),
         ["ours (convolutional)", "A", "B", "sure, %", "right, %"],
     ),
     "attended": (
         lambda path: figures.attended(
             [
-                {"set": s, "image": "00ff00ff", "class": 3, "answer": a, "examples": [{"image": "ff00ff00", "class": 3, "weight": 0.5}] * 2}
+                {
+                    "set": s,
+                    "image": "00ff00ff",
+                    "class": 3,
+                    "answer": a,
+                    "examples": [{"image": "ff00ff00", "class": 3, "weight": 0.5}] * 2,
+                }
                 for s, a in (("A", 3), ("B", 4))
             ],
             path,
@@ -135,7 +213,12 @@ FIGURES = {
         ["ours (remembering)", "ridge", "ViT", "2008", "mean squared error", "of 90 days, hPa²"],
     ),
     "error_against": (
-        lambda path: figures.error_against(by_context(), "n", path, "days from the last of the context to the day that is asked about"),
+        lambda path: figures.error_against(
+            by_context(),
+            "n",
+            path,
+            "days from the last of the context to the day that is asked about",
+        ),
         [
             "week before",
             "year before",
@@ -148,21 +231,53 @@ FIGURES = {
     ),
     "maps": (
         lambda path: figures.maps([globe(), globe("2009-07")], path),
-        ["2009-01", "2009-07", "temperature", "pressure", "told in context", "error", "°C", "hPa", "60°N", "60°S", "90°W", "90°E", "0°"],
+        [
+            "2009-01",
+            "2009-07",
+            "temperature",
+            "pressure",
+            "told in context",
+            "error",
+            "°C",
+            "hPa",
+            "60°N",
+            "60°S",
+            "90°W",
+            "90°E",
+            "0°",
+        ],
     ),
     "accuracy_against_time": (
-        lambda path: figures.accuracy_against_time([{"regressor": n, "seconds": len(n), "mean": 1 / len(n)} for n in LOOKS], path),
+        lambda path: figures.accuracy_against_time(
+            [{"regressor": n, "seconds": len(n), "mean": 1 / len(n)} for n in LOOKS], path
+        ),
         [*(look.label for look in LOOKS.values()), "time of a regression, seconds", "relative MSE"],
     ),
     "error_over_training": (
         lambda path: figures.error_over_training(
-            [{"model": "adr-softmax", "seconds": s, "error": 1 / s} for s in (10, 100, 1000)], path, target=figures.PAPER_ERROR
+            [{"model": "adr-softmax", "seconds": s, "error": 1 / s} for s in (10, 100, 1000)],
+            path,
+            target=figures.PAPER_ERROR,
         ),
-        ["Transducer (softmax)", "the paper", "time of training, seconds", "relative MSE at n = 50"],
+        [
+            "Transducer (softmax)",
+            "the paper",
+            "time of training, seconds",
+            "relative MSE at n = 50",
+        ],
     ),
     "state_evolution": (
         lambda path: figures.state_evolution(
-            [{"s": functions(4), "t": np.linspace(0, 1, 4), "layers": functions(3) ** 2, "title": f"k = {k}"} for k in (0, 1)], path
+            [
+                {
+                    "s": functions(4),
+                    "t": np.linspace(0, 1, 4),
+                    "layers": functions(3) ** 2,
+                    "title": f"k = {k}",
+                }
+                for k in (0, 1)
+            ],
+            path,
         ),
         ["k = 0", "k = 1", "s(x, t)", "t", "x"],
     ),
@@ -171,7 +286,9 @@ FIGURES = {
         ["operator 1", "operator 2", "s(x, t)", "t", "x", "3.0"],
     ),
     "rows_of_predictions": (
-        lambda path: figures.rows_of_predictions(functions(4), functions(3, 4), functions(3, 4), path),
+        lambda path: figures.rows_of_predictions(
+            functions(4), functions(3, 4), functions(3, 4), path
+        ),
         ["operator 3", "query 4", "v", "u = O(v)", "predicted", "x"],
     ),
     "meta_test_rows": (
@@ -179,36 +296,67 @@ FIGURES = {
         ["operator 3", "function 4", "v", "u = O(v)", "x"],
     ),
     "coefficient_samples": (
-        lambda path: figures.coefficient_samples(np.linspace(0, 1, 21), functions(5), functions(5), path),
+        lambda path: figures.coefficient_samples(
+            np.linspace(0, 1, 21), functions(5), functions(5), path
+        ),
         ["diffusion δ, length² / time", "length / time", "x"],
     ),
     "length_scales": (
-        lambda path: figures.length_scales(np.linspace(0, 1, 21), {0.05: functions(2), 0.2: functions(2)}, path),
+        lambda path: figures.length_scales(
+            np.linspace(0, 1, 21), {0.05: functions(2), 0.2: functions(2)}, path
+        ),
         ["length scale 0.05", "length scale 0.2", "x"],
     ),
     "jacobians": (
         lambda path: figures.jacobians(
-            {name: np.random.default_rng(0).normal(size=(6, 6)) for name in ("true solver", "adr", "fno", "mean", "identity")},
+            {
+                name: np.random.default_rng(0).normal(size=(6, 6))
+                for name in ("true solver", "adr", "fno", "mean", "identity")
+            },
             {"adr": 0.00123, "fno": 0.2, "mean": 1.0, "identity": 3.0},
             path,
         ),
-        ["true solver", "ours", "distance 1.2e-3", "distance 0.2", "mode in", "mode out", "distance 3"],
+        [
+            "true solver",
+            "ours",
+            "distance 1.2e-3",
+            "distance 0.2",
+            "mode in",
+            "mode out",
+            "distance 3",
+        ],
     ),
     "prediction_over_truth": (
         lambda path: figures.prediction_over_truth(
-            task(), {"adr": functions(3), "mean": functions(3)}, path, count=2, bands={"adr": (functions(3) - 1, functions(3) + 1)}
+            task(),
+            {"adr": functions(3), "mean": functions(3)},
+            path,
+            count=2,
+            bands={"adr": (functions(3) - 1, functions(3) + 1)},
         ),
         ["truth", "ours (representer)", "mean of examples", "5 examples", "query 2", "u = O(v)"],
     ),
     "planes": (
         lambda path: figures.planes(
-            [{**{name: functions(2, 21) for name in ("v", "u", "u_hat")}, "title": "amplitude 7", "relative_mse": 0.00123}], path
+            [
+                {
+                    **{name: functions(2, 21) for name in ("v", "u", "u_hat")},
+                    "title": "amplitude 7",
+                    "relative_mse": 0.00123,
+                }
+            ],
+            path,
         ),
         ["initial", "target", "estimate", "|error|", "amplitude 7", "relative MSE 1.2e-3"],
     ),
-    "quadrants": (lambda path: figures.quadrants(functions(20), 5, path), ["energy, powers of ten"]),
+    "quadrants": (
+        lambda path: figures.quadrants(functions(20), 5, path),
+        ["energy, powers of ten"],
+    ),
     "errors_of_examples": (
-        lambda path: figures.errors_of_examples(np.sort(functions(5) ** 2 + 1e-3, 0), np.arange(21) > 18, 0.5, path),
+        lambda path: figures.errors_of_examples(
+            np.sort(functions(5) ** 2 + 1e-3, 0), np.arange(21) > 18, 0.5, path
+        ),
         ["same operator", "another viscosity", "threshold of the mean", "relative error"],
     ),
     "precision_and_recall": (
@@ -217,7 +365,9 @@ FIGURES = {
     ),
     "bands_about": (
         lambda path: figures.bands_about(
-            {"predict": {"mean": functions(), "low": functions() - 1, "high": functions() + 1}}, functions() + 0.5, path
+            {"predict": {"mean": functions(), "low": functions() - 1, "high": functions() + 1}},
+            functions() + 0.5,
+            path,
         ),
         ["predict", "band of 90 %", "truth", "less the answer"],
     ),
@@ -244,7 +394,9 @@ def test_figures_come_out_with_their_words(name, tmp_path):
 
 
 def test_every_figure_is_tested():
-    assert {name for name, value in vars(figures).items() if callable(value)} - {"drawing"} == set(FIGURES)
+    assert {name for name, value in vars(figures).items() if callable(value)} - {"drawing"} == set(
+        FIGURES
+    )
 
 
 def test_figures_are_the_same_each_time(tmp_path):
@@ -254,12 +406,21 @@ def test_figures_are_the_same_each_time(tmp_path):
 
 
 def test_what_is_not_finite_is_left_out(tmp_path):
-    rows = [*by_size(("adr",)), with_interval(float("inf"), regressor="fno", n=5), with_interval(float("nan"), regressor="mean", n=5)]
+    rows = [
+        *by_size(("adr",)),
+        with_interval(float("inf"), regressor="fno", n=5),
+        with_interval(float("nan"), regressor="mean", n=5),
+    ]
     figures.error_against_n(rows, tmp_path / "error")
     assert "ours" in words(tmp_path / "error.svg") and "FNO" not in words(tmp_path / "error.svg")
-    points = [{"model": model, "seconds": 1.0, "error": error} for model, error in (("adr", None), ("adr", 0.1), ("fno", None))]
+    points = [
+        {"model": model, "seconds": 1.0, "error": error}
+        for model, error in (("adr", None), ("adr", 0.1), ("fno", None))
+    ]
     figures.error_over_training(points, tmp_path / "training")
-    assert "ours" in words(tmp_path / "training.svg") and "FNO" not in words(tmp_path / "training.svg")
+    assert "ours" in words(tmp_path / "training.svg") and "FNO" not in words(
+        tmp_path / "training.svg"
+    )
 
 
 @pytest.fixture
@@ -281,7 +442,10 @@ def test_drift_draws_ours_stronger_and_breaks_lines_where_nothing_is_known(drawn
     figures.drift(rows[::-1], tmp_path / "drift", window=30, ours=("climate-europe",))
     lines = {line.get_color(): line for line in drawn[0].axes[0].lines}
     ridge, ours, vit = (lines[LOOKS[name].colour] for name in ("ridge", "climate-europe", "vit"))
-    assert ours.get_linewidth() > 2 * max(ridge.get_linewidth(), vit.get_linewidth()) and ours.get_zorder() > ridge.get_zorder()
+    assert (
+        ours.get_linewidth() > 2 * max(ridge.get_linewidth(), vit.get_linewidth())
+        and ours.get_zorder() > ridge.get_zorder()
+    )
     assert np.isnan(ridge.get_ydata()).tolist() == [False, True, False, False]
     assert (np.diff(ours.get_xdata()) > 364).all()
 
@@ -291,7 +455,9 @@ def test_maps_of_one_unit_share_their_colours_and_errors_have_zero_in_the_middle
     rows[1]["panels"][1]["values"][0][0] = 1050.0  # hPa
     rows[1]["panels"][3]["values"][0][0] = -9.0
     figures.maps(rows, tmp_path / "maps")
-    limits = np.array([axes.collections[0].get_clim() for axes in drawn[0].axes[:16]]).reshape(4, 4, 2)  # maps over insets, and columns
+    limits = np.array([axes.collections[0].get_clim() for axes in drawn[0].axes[:16]]).reshape(
+        4, 4, 2
+    )  # maps over insets, and columns
     assert (limits == limits[0]).all()
     assert (limits[0, 1] == limits[0, 2]).all() and limits[0, 1, 1] == 1050 and limits[0, 0, 1] < 20
     assert limits[0, 3].tolist() == [-9, 9]
@@ -310,9 +476,14 @@ def test_an_inset_across_the_seam_is_whole_and_outlined_on_both_sides(drawn, tmp
 
 def test_coastlines_are_those_that_are_at_hand(drawn, tmp_path, monkeypatch):
     cartopy, reader = ModuleType("cartopy"), ModuleType("cartopy.io.shapereader")
-    cartopy.__spec__, cartopy.config = ModuleSpec("cartopy", None), {"pre_existing_data_dir": "", "data_dir": str(tmp_path)}
+    cartopy.__spec__, cartopy.config = (
+        ModuleSpec("cartopy", None),
+        {"pre_existing_data_dir": "", "data_dir": str(tmp_path)},
+    )
     coast = SimpleNamespace(coords=[(-20.0, 35.0), (0.0, 60.0), (40.0, 40.0)])
-    reader.Reader = lambda file: SimpleNamespace(geometries=lambda: [coast, SimpleNamespace(geoms=[coast])])
+    reader.Reader = lambda file: SimpleNamespace(
+        geometries=lambda: [coast, SimpleNamespace(geoms=[coast])]
+    )
     monkeypatch.setitem(sys.modules, "cartopy", cartopy)
     monkeypatch.setitem(sys.modules, "cartopy.io.shapereader", reader)
     figures.maps([globe()], tmp_path / "without")
@@ -321,12 +492,19 @@ def test_coastlines_are_those_that_are_at_hand(drawn, tmp_path, monkeypatch):
     file.touch()
     figures.maps([globe()], tmp_path / "with")
     without, with_coasts = (figure.axes[0].lines for figure in drawn)
-    assert len(without) == 0 and with_coasts[0].get_xydata().tolist() == [[-20, 35], [0, 60], [40, 40]]
+    assert len(without) == 0 and with_coasts[0].get_xydata().tolist() == [
+        [-20, 35],
+        [0, 60],
+        [40, 40],
+    ]
 
 
 def test_nothing_is_written_when_drawing_fails(tmp_path):
     with pytest.raises(TransduceError, match="at most 3"):
-        figures.operators_needed([with_interval(1.0, regressor="adr", operators=50, n=n) for n in range(1, 5)], tmp_path / "operators")
+        figures.operators_needed(
+            [with_interval(1.0, regressor="adr", operators=50, n=n) for n in range(1, 5)],
+            tmp_path / "operators",
+        )
     assert list(tmp_path.iterdir()) == []
 
 
@@ -340,14 +518,23 @@ def test_no_two_regressors_look_alike():
     assert (seen["mine"].label, seen["another"].label) == ("mine", "another")
     assert len({look.shape for look in seen.values()}) == 4
     climate = ("climate-europe", "patches", *INDUCTIVE)
-    for together in (adr.REGRESSORS, (*burgers.MODELS, *burgers.INSTANT, *burgers.FITTED, burgers.FAMILY_WIDE), outliers.NAMES, climate):
-        assert len({look.shape for look in looks(together).values()}) == len(together)  # in one figure, some day
+    for together in (
+        adr.REGRESSORS,
+        (*burgers.MODELS, *burgers.INSTANT, *burgers.FITTED, burgers.FAMILY_WIDE),
+        outliers.NAMES,
+        climate,
+    ):
+        assert len({look.shape for look in looks(together).values()}) == len(
+            together
+        )  # in one figure, some day
     assert LOOKS["adr"].width == max(look.width for look in LOOKS.values())
     with pytest.raises(TransduceError, match="Draw fewer"):
         looks([str(number) for number in range(len(LOOKS) + 1)])
 
 
-@pytest.mark.parametrize("wanted", [[0.5], [0.2, 0.5, 0.9], [0.5, 0.5, 0.5], [0.0, 0.0, 0.01], [0.99, 1.0, 1.0]])
+@pytest.mark.parametrize(
+    "wanted", [[0.5], [0.2, 0.5, 0.9], [0.5, 0.5, 0.5], [0.0, 0.0, 0.01], [0.99, 1.0, 1.0]]
+)
 def test_labels_are_spread_within_the_axes(wanted):
     places = spread(np.array(wanted), 0.1)
     assert places.min() >= 0 and places.max() <= 1 + 1e-12
@@ -366,10 +553,17 @@ def test_more_labels_than_fit_share_the_axes_evenly():
 def test_labels_do_not_cover_each_other(label):
     figure = Figure(figsize=(6, 4), layout="constrained")
     axes = figure.add_subplot()
-    points = [(x, y, f"line {place}", "0.2") for place, (x, y) in enumerate([(0.5, 0.5), (0.5, 0.51), (0.52, 0.5), (0.9, 0.1), (0.9, 0.1)])]
+    points = [
+        (x, y, f"line {place}", "0.2")
+        for place, (x, y) in enumerate(
+            [(0.5, 0.5), (0.5, 0.51), (0.52, 0.5), (0.9, 0.1), (0.9, 0.1)]
+        )
+    ]
     axes.plot(*zip(*(point[:2] for point in points), strict=True), "o")
     label(axes, points)
     figure.draw_without_rendering()
-    boxes = [Text.get_window_extent(text).padded(-2) for text in axes.texts]  # without the lines that lead to the points
+    boxes = [
+        Text.get_window_extent(text).padded(-2) for text in axes.texts
+    ]  # without the lines that lead to the points
     assert len(boxes) == 5
     assert not any(a.overlaps(b) for a, b in combinations(boxes, 2))

@@ -1,4 +1,5 @@
-"""Generation: the bytes depend on the request alone, not on workers or on being killed; the store is what the family draws."""
+"""Generation: the bytes depend on the request alone, not on workers or on being killed; the store
+is what the family draws."""
 
 import json
 import os
@@ -27,8 +28,25 @@ def contents(store):
 
 def start(out, *options):
     """`transduce generate` in a process of its own: 40 operators in as many blocks."""
-    command = [sys.executable, "-m", "transduce", "generate", "adr", "--operators", "40", "--examples", "2", "--k-max", "0.1"]
-    return subprocess.Popen([*command, "--out", str(out), *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    command = [
+        sys.executable,
+        "-m",
+        "transduce",
+        "generate",
+        "adr",
+        "--operators",
+        "40",
+        "--examples",
+        "2",
+        "--k-max",
+        "0.1",
+    ]
+    return subprocess.Popen(
+        [*command, "--out", str(out), *options],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
 
 
 def finish(process):
@@ -66,7 +84,9 @@ def test_killed_and_started_again_it_writes_the_same_bytes(store, tmp_path):
     shard = f"u/c/{finished[0]}/0/0"
     written = (done.parent / "store" / shard).stat().st_mtime_ns
     assert not (tmp_path / "adr.zarr").exists()
-    (done.parent / "store" / "u" / "c" / "0.abc.partial").touch()  # what zarr leaves of a chunk half written
+    (
+        done.parent / "store" / "u" / "c" / "0.abc.partial"
+    ).touch()  # what zarr leaves of a chunk half written
     finish(start(tmp_path / "adr.zarr", "--workers", "1"))
     assert (tmp_path / "adr.zarr" / shard).stat().st_mtime_ns == written
     assert contents(tmp_path / "adr.zarr") == contents(store)
@@ -76,7 +96,9 @@ def test_killed_and_started_again_it_writes_the_same_bytes(store, tmp_path):
 def test_the_store_is_what_the_family_draws(store):
     dataset = xr.open_zarr(store, consolidated=False)
     assert dict(dataset.sizes) == {"operator": 40, "example": 2, "x": 101}
-    assert {name: str(dataset[name].dtype) for name in ("v", "u", "delta", "nu", "k", "redrawn")} == {
+    assert {
+        name: str(dataset[name].dtype) for name in ("v", "u", "delta", "nu", "k", "redrawn")
+    } == {
         "v": "float32",
         "u": "float32",
         "delta": "float64",
@@ -97,7 +119,14 @@ def test_the_store_is_what_the_family_draws(store):
 
 def test_the_store_says_what_it_is(store):
     attributes = xr.open_zarr(store, consolidated=False).attrs
-    expected = {"family": "AdvectionDiffusionReaction", "k_max": 0.1, "length_scale": 0.2, "t": 1.0, "split": "train", "seed": 0}
+    expected = {
+        "family": "AdvectionDiffusionReaction",
+        "k_max": 0.1,
+        "length_scale": 0.2,
+        "t": 1.0,
+        "split": "train",
+        "seed": 0,
+    }
     assert expected.items() <= attributes.items()
     assert {"transduce_version", "torch_version", "numpy_version"} <= attributes.keys()
     assert str(store.parent).encode() not in b"".join(contents(store).values())
@@ -122,7 +151,9 @@ def test_redrawn_solutions_are_counted_for_each_operator(tmp_path):
     for i, fresh in enumerate(drawn):
         generator = generator_for("train", 0, i)
         fresh.sample_pairs(fresh.sample_operator(generator), 20, generator)
-    assert xr.open_zarr(tmp_path / "a.zarr", consolidated=False).redrawn.values.tolist() == [fresh.redrawn for fresh in drawn]
+    assert xr.open_zarr(tmp_path / "a.zarr", consolidated=False).redrawn.values.tolist() == [
+        fresh.redrawn for fresh in drawn
+    ]
     assert sum(fresh.redrawn for fresh in drawn) > 0
     assert family.redrawn == 0
 
@@ -150,7 +181,9 @@ def test_threads_are_given_back(tmp_path):
 
 def test_a_cluster_by_its_address(tmp_path):
     distributed = pytest.importorskip("distributed")
-    with distributed.LocalCluster(n_workers=1, processes=False, protocol="tcp", dashboard_address=None) as cluster:
+    with distributed.LocalCluster(
+        n_workers=1, processes=False, protocol="tcp", dashboard_address=None
+    ) as cluster:
         generate(FAMILY, tmp_path / "a.zarr", 2, 1, scheduler=cluster.scheduler_address)
     generate(FAMILY, tmp_path / "b.zarr", 2, 1, workers=1)
     assert contents(tmp_path / "a.zarr") == contents(tmp_path / "b.zarr")
@@ -172,8 +205,12 @@ def test_without_dask_it_says_how_to_install_it(tmp_path, monkeypatch):
 def test_an_unfinished_store_of_another_request(tmp_path):
     unfinished = tmp_path / "a.zarr.partial"
     (unfinished / "store").mkdir(parents=True)
-    (unfinished / "request.json").write_text(json.dumps({**Request(FAMILY, 1, 1, 0, "train").record(), "seed": 7}))
-    with pytest.raises(TransduceError, match=r"something else \(seed 7 there and 0 here\).*--force"):
+    (unfinished / "request.json").write_text(
+        json.dumps({**Request(FAMILY, 1, 1, 0, "train").record(), "seed": 7})
+    )
+    with pytest.raises(
+        TransduceError, match=r"something else \(seed 7 there and 0 here\).*--force"
+    ):
         generate(FAMILY, tmp_path / "a.zarr", 1, 1, workers=1)
     generate(FAMILY, tmp_path / "a.zarr", 1, 1, workers=1, force=True)
     assert os.listdir(tmp_path) == ["a.zarr"]

@@ -16,7 +16,10 @@ from transduce.random_fields import generator_for
 
 
 def idx(array):
-    return struct.pack(f">BBBB{array.ndim}I", 0, 0, 8, array.ndim, *array.shape) + array.astype(np.uint8).tobytes()
+    return (
+        struct.pack(f">BBBB{array.ndim}I", 0, 0, 8, array.ndim, *array.shape)
+        + array.astype(np.uint8).tobytes()
+    )
 
 
 @pytest.fixture
@@ -36,12 +39,20 @@ def data(files):
 @pytest.fixture
 def numbered():
     """Pixels that name their own place, modulo 256, so that an order can be read off."""
-    return LabelledImages((torch.arange(784) % 256).to(torch.uint8).expand(40, -1), torch.arange(40) % 10)
+    return LabelledImages(
+        (torch.arange(784) % 256).to(torch.uint8).expand(40, -1), torch.arange(40) % 10
+    )
 
 
 def test_idx_files_hold_what_was_written(files, data):
-    assert len(data) == 30 and data.images.shape == (30, 784) and repr(data) == "LabelledImages(made, 30 of 784 pixels)"
-    assert (data.images.numpy() == files[1].reshape(30, 784)).all() and data.labels.tolist() == [i % 10 for i in range(30)]
+    assert (
+        len(data) == 30
+        and data.images.shape == (30, 784)
+        and repr(data) == "LabelledImages(made, 30 of 784 pixels)"
+    )
+    assert (data.images.numpy() == files[1].reshape(30, 784)).all() and data.labels.tolist() == [
+        i % 10 for i in range(30)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -51,7 +62,10 @@ def test_idx_files_hold_what_was_written(files, data):
         (b"PNG file, say", "is not an IDX file"),
         (b"\0\0\x0d\x01\0\0\0\x01\0\0\0\0", "is not an IDX file of unsigned bytes"),
         (b"\0\0\x08\x03\0\0", "less than a head: it is truncated"),
-        (idx(np.zeros((2, 3, 3)))[:-1], "holds 17 values, where its head says 2 x 3 x 3: it is truncated"),
+        (
+            idx(np.zeros((2, 3, 3)))[:-1],
+            "holds 17 values, where its head says 2 x 3 x 3: it is truncated",
+        ),
         (idx(np.zeros((2, 3, 3))) + b"\0", "holds 19 values"),
     ],
 )
@@ -93,7 +107,9 @@ def test_images_are_resized_from_rows_and_from_planes():
     assert rows.shape == (3, 784) and np.array_equal(images.resized(planes), rows)
     assert np.allclose(images.resized(planes, side=8), planes.reshape(3, 64))
     for shape in ((), (64,), (3, 60), (3, 8, 9), (3, 8, 8, 1), (3, 0)):
-        with pytest.raises(TransduceError, match=r"expected square ones, like \(n, 64\) or \(n, 8, 8\)"):
+        with pytest.raises(
+            TransduceError, match=r"expected square ones, like \(n, 64\) or \(n, 8, 8\)"
+        ):
             images.resized(np.zeros(shape))
 
 
@@ -124,10 +140,16 @@ def nowhere(tmp_path, monkeypatch):
 
 def publish(tmp_path, monkeypatch, right=True):
     (tmp_path / "published").mkdir()
-    for file, array in zip(images.FILES["test"], (np.zeros((3, 28, 28)), np.arange(3)), strict=True):
+    for file, array in zip(
+        images.FILES["test"], (np.zeros((3, 28, 28)), np.arange(3)), strict=True
+    ):
         content = gzip.compress(idx(array))
         (tmp_path / "published" / file).write_bytes(content)
-        monkeypatch.setitem(images.SHA256, f"mnist/{file}", hashlib.sha256(content if right else b"other").hexdigest())
+        monkeypatch.setitem(
+            images.SHA256,
+            f"mnist/{file}",
+            hashlib.sha256(content if right else b"other").hexdigest(),
+        )
 
 
 @pytest.mark.usefixtures("nowhere")
@@ -142,14 +164,26 @@ def test_files_that_are_nowhere_are_fetched_once(tmp_path, monkeypatch):
 @pytest.mark.usefixtures("nowhere")
 def test_other_bytes_than_were_published_are_not_taken(tmp_path, monkeypatch):
     publish(tmp_path, monkeypatch, right=False)
-    with pytest.raises(TransduceError, match=r"ValueError: SHA256 hash .*set TRANSDUCE_DATA to a folder that has mnist/t10k-images"):
+    with pytest.raises(
+        TransduceError,
+        match=(
+            r"ValueError: SHA256 hash .*set TRANSDUCE_DATA to a folder that has "
+            r"mnist/t10k-images"
+        ),
+    ):
         load_images("mnist", "test")
     assert not list((tmp_path / "cache").rglob("*.gz"))
 
 
 @pytest.mark.usefixtures("nowhere")
 def test_a_file_that_cannot_be_fetched_is_said_to_be_nowhere():
-    with pytest.raises(TransduceError, match=r"fetching it from .* failed .*set TRANSDUCE_DATA to a folder that has mnist/train-images"):
+    with pytest.raises(
+        TransduceError,
+        match=(
+            r"fetching it from .* failed .*set TRANSDUCE_DATA to a folder that has "
+            r"mnist/train-images"
+        ),
+    ):
         load_images("mnist", "train")
     with pytest.raises(TransduceError, match="its checksum is not known"):
         load_images("kmnist", "train")
@@ -157,7 +191,12 @@ def test_a_file_that_cannot_be_fetched_is_said_to_be_nowhere():
 
 def test_examples_and_queries_come_from_all_over_the_set():
     """In a task of most images, place says nothing about number."""
-    chosen = torch.stack([torch.from_numpy(images._distinct(400, 300, generator_for("train", seed))) for seed in range(40)]).double()
+    chosen = torch.stack(
+        [
+            torch.from_numpy(images._distinct(400, 300, generator_for("train", seed)))
+            for seed in range(40)
+        ]
+    ).double()
     assert 180 < chosen[:, :50].mean() < 220 and 180 < chosen[:, -50:].mean() < 220
 
 
@@ -165,7 +204,9 @@ def test_examples_and_queries_come_from_all_over_the_set():
 def test_blocks_change_places_whole(numbered, block):
     task = PermutedImages(numbered, (block,)).sample_task(3, 2, generator_for("train", block))
     order = images.block_order(28, block, generator_for("train", 5)).reshape(28, 28)
-    assert sorted(order.flatten().tolist()) == list(range(784)) and not torch.equal(order.flatten(), torch.arange(784))
+    assert sorted(order.flatten().tolist()) == list(range(784)) and not torch.equal(
+        order.flatten(), torch.arange(784)
+    )
     for corner in (order[:block, :block], order[-block:, -block:]):
         assert torch.equal(corner - corner[0, 0], torch.arange(784).reshape(28, 28)[:block, :block])
     assert torch.equal(task.examples.v[0], task.queries.v[1])  # one order for all of a task
@@ -174,7 +215,9 @@ def test_blocks_change_places_whole(numbered, block):
 
 def test_the_old_order_is_never_drawn():
     for seed in range(50):
-        assert not torch.equal(images.block_order(4, 2, generator_for("train", seed)), torch.arange(16))
+        assert not torch.equal(
+            images.block_order(4, 2, generator_for("train", seed)), torch.arange(16)
+        )
 
 
 def test_tasks_are_distinct_images_with_their_classes_renamed(data):
@@ -186,12 +229,17 @@ def test_tasks_are_distinct_images_with_their_classes_renamed(data):
     which = (sums[:, None] == originals).all(2).int().argmax(1)
     classes = torch.cat([task.examples.u, task.queries.u]).argmax(1)
     renamed = {(int(data.labels[i]), int(c)) for i, c in zip(which, classes, strict=True)}
-    assert len(renamed) == 10 == len({new for _, new in renamed}) and any(old != new for old, new in renamed)
+    assert len(renamed) == 10 == len({new for _, new in renamed}) and any(
+        old != new for old, new in renamed
+    )
 
 
 def test_without_blocks_images_are_as_they_are(data):
     task = PermutedImages(data, ()).sample_task(29, 1, generator_for("test", 1))
-    order = [int((data.images == v).all(1).int().argmax()) for v in (task.examples.v * 255).round().to(torch.uint8)]
+    order = [
+        int((data.images == v).all(1).int().argmax())
+        for v in (task.examples.v * 255).round().to(torch.uint8)
+    ]
     assert len(set(order)) == 29 and task.examples.u.argmax(1).tolist() == [i % 10 for i in order]
 
 

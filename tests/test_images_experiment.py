@@ -1,4 +1,5 @@
-"""The image experiment: what training may see and what it may not, that every part measures and shows, and committed results."""
+"""The image experiment: what training may see and what it may not, that every part measures and
+shows, and committed results."""
 
 import gzip
 import json
@@ -24,13 +25,18 @@ from transduce.types import ExampleSet
 from validation.images_rivals import CHOICES
 
 RESULTS = Path(__file__).parent.parent / "results" / "images"
-TINY = replace(QUICK, n=12, queries=6, sizes=(12,), tasks=2, rival_tasks=2, curve_tasks=2, few_tasks=2, steps=1)
+TINY = replace(
+    QUICK, n=12, queries=6, sizes=(12,), tasks=2, rival_tasks=2, curve_tasks=2, few_tasks=2, steps=1
+)
 
 
 def write_idx(path, array):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(
-        gzip.compress(struct.pack(f">BBBB{array.ndim}I", 0, 0, 8, array.ndim, *array.shape) + array.astype(np.uint8).tobytes())
+        gzip.compress(
+            struct.pack(f">BBBB{array.ndim}I", 0, 0, 8, array.ndim, *array.shape)
+            + array.astype(np.uint8).tobytes()
+        )
     )
 
 
@@ -98,7 +104,11 @@ def test_no_permuted_image_is_seen_as_it_is():
 
 
 def test_the_mixture_holds_every_family():
-    assert {type(part).__name__ for part in IMAGES.families} == {"PermutedImages", "SyntheticImages", "ComposedImages"}
+    assert {type(part).__name__ for part in IMAGES.families} == {
+        "PermutedImages",
+        "SyntheticImages",
+        "ComposedImages",
+    }
 
 
 def test_tests_are_of_the_other_half_as_it_is(small_sets):
@@ -107,7 +117,9 @@ def test_tests_are_of_the_other_half_as_it_is(small_sets):
     for v, u in ((task.examples.v, task.examples.u), (task.queries.v, task.queries.u)):
         match = (v[:, None] * 255).round() == test.images[None]
         found = match.all(2)
-        assert found.any(1).all() and all(int(test.labels[f].unique()) == int(c) for f, c in zip(found, u.argmax(1), strict=True))
+        assert found.any(1).all() and all(
+            int(test.labels[f].unique()) == int(c) for f, c in zip(found, u.argmax(1), strict=True)
+        )
 
 
 def test_composed_classes_are_alike_and_classes_permuted():
@@ -125,7 +137,11 @@ def test_wrong_classes_are_told():
             return examples
 
     u = torch.eye(10)[[0, 9, 4]]
-    assert Misled(Kept()).regress(ExampleSet(torch.rand(3, 784), u)).u.argmax(1).tolist() == [1, 0, 5]
+    assert Misled(Kept()).regress(ExampleSet(torch.rand(3, 784), u)).u.argmax(1).tolist() == [
+        1,
+        0,
+        5,
+    ]
 
 
 def test_bins_hold_all_answers():
@@ -140,7 +156,9 @@ def test_committed_results_are_full_and_agree(part):
     result = json.loads((RESULTS / f"{part.name}.json").read_text())
     assert result["settings"] == part.settings(FULL, identities())
     if part.table is not None:
-        assert (RESULTS / f"{part.name}.md").read_text() == markdown_table(part.table(result["rows"]))
+        assert (RESULTS / f"{part.name}.md").read_text() == markdown_table(
+            part.table(result["rows"])
+        )
 
 
 def test_rivals_have_the_choices_that_did_best():
@@ -149,4 +167,7 @@ def test_rivals_have_the_choices_that_did_best():
         errors = [row["error"] for row in rows if row["rival"] == name]
         best = choices[int(np.argmin(errors))]
         told = setting.META[name]["training"] | setting.META[name]["model"]["options"]
-        assert len(errors) == len(choices) and {key: value for key, value in told.items() if key != "steps"} == best
+        assert (
+            len(errors) == len(choices)
+            and {key: value for key, value in told.items() if key != "steps"} == best
+        )

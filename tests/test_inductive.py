@@ -11,7 +11,14 @@ from climate_samples import daily, on
 from sklearn.gaussian_process.kernels import RBF, Matern
 
 from transduce.baselines import INDUCTIVE, MeanOfExamples, Rival, inductive_rival, nearest_example
-from transduce.baselines.inductive import CHOSEN, Anomaly, Climatology, KernelRidgeDays, NearestDay, RidgeDays
+from transduce.baselines.inductive import (
+    CHOSEN,
+    Anomaly,
+    Climatology,
+    KernelRidgeDays,
+    NearestDay,
+    RidgeDays,
+)
 from transduce.baselines.vit import Fno2d, ViT
 from transduce.families import ClimateFields, latitude_weighted_mse
 from transduce.types import ExampleSet, TransduceError
@@ -35,7 +42,8 @@ every_rival = pytest.mark.parametrize("name", HERE)
 
 
 def weather(days=60, lat=5, lon=7, seed=0, told=lambda v: 3 * v[:, ::-1]):
-    """Smooth fields from 1 January 2001, in kelvin, and what is told from their anomalies, in pascal."""
+    """Smooth fields from 1 January 2001, in kelvin, and what is told from their anomalies, in
+    pascal."""
     rng = np.random.default_rng(seed)
     y, x = np.linspace(0, 1, lat), np.linspace(0, 1, lon)
     waves = np.stack([np.cos(np.pi * (i * y[:, None] + j * x)) for i in range(3) for j in range(3)])
@@ -55,7 +63,9 @@ def error(rival, fields):
 def test_every_inductive_rival_is_here():
     assert HERE.keys() == INDUCTIVE.keys() == CHOSEN.keys() == CHOICES.keys()
     assert all(type(inductive_rival(name)) is type(HERE[name]()) for name in HERE)
-    with pytest.raises(TransduceError, match="no inductive rival 'lstm'; expected one of climatology"):
+    with pytest.raises(
+        TransduceError, match="no inductive rival 'lstm'; expected one of climatology"
+    ):
         inductive_rival("lstm")
 
 
@@ -89,12 +99,16 @@ def test_a_fit_is_repeatable_and_leaves_what_it_came_from_alone(name):
 @every_rival
 def test_a_fit_takes_the_place_of_the_one_before(name):
     rival, one, other = HERE[name](), weather(), weather(seed=3)
-    assert np.array_equal(rival.fit(one).fit(other).answers(one), HERE[name]().fit(other).answers(one))
+    assert np.array_equal(
+        rival.fit(one).fit(other).answers(one), HERE[name]().fit(other).answers(one)
+    )
 
 
 @every_rival
 def test_asked_too_early_or_on_another_grid_a_rival_says_what_to_do(name):
-    with pytest.raises(TransduceError, match=r"before it was fitted; expected \.fit\(fields\) first"):
+    with pytest.raises(
+        TransduceError, match=r"before it was fitted; expected \.fit\(fields\) first"
+    ):
         HERE[name]().answers(weather())
     with pytest.raises(TransduceError, match=r"v has shape \(60, 4, 7\).*\(n, 5, 7\)"):
         HERE[name]().fit(weather()).answers(weather(lat=4))
@@ -106,7 +120,10 @@ def test_ridges_learn_what_is_linear(name):
 
 
 def test_kernel_ridge_learns_what_is_not_linear():
-    fields, asked = (weather(days, seed=seed, told=lambda v: np.tanh(v) * v[:, 2:3, 3:4]) for days, seed in ((800, 0), (60, 1)))
+    fields, asked = (
+        weather(days, seed=seed, told=lambda v: np.tanh(v) * v[:, 2:3, 3:4])
+        for days, seed in ((800, 0), (60, 1))
+    )
     kernel = KernelRidgeDays("matern", width=3.0, alpha=1e-3, linear=0.0, level=1.0)
     assert error(kernel.fit(fields), asked) < 0.6 * error(RidgeDays(0.1).fit(fields), asked)
 
@@ -140,7 +157,10 @@ def test_anomalies_are_in_units_of_their_deviation():
 
 def test_slopes_are_differences_of_neighbours_in_a_unit_of_their_own():
     v = weather(50).v
-    with_slopes, without = Anomaly.of(v, per_point=False, slopes=0.5), Anomaly.of(v, per_point=False)
+    with_slopes, without = (
+        Anomaly.of(v, per_point=False, slopes=0.5),
+        Anomaly.of(v, per_point=False),
+    )
     values, slopes = np.split(with_slopes(v), [v[0].size], 1)
     assert np.array_equal(values, without(v)) and np.isclose(np.square(slopes).sum(1).mean(), 0.25)
     assert np.allclose(with_slopes(v + 3)[:, v[0].size :], slopes, atol=1e-6)
@@ -161,12 +181,21 @@ def test_climatology_is_the_mean_of_the_season():
         return -rival.answers(on(np.array(dates, "datetime64[s]")))[:, 0, 0]
 
     def mean(*dates):
-        return np.mean([(np.datetime64(date) - np.datetime64("2003-01-01")).astype(int) for date in dates])
+        return np.mean(
+            [(np.datetime64(date) - np.datetime64("2003-01-01")).astype(int) for date in dates]
+        )
 
     june = mean(*(f"{year}-06-{day}" for year in (2003, 2004, 2005) for day in ("14", "15", "16")))
-    february = mean(*(f"{year}-{day}" for year in (2003, 2004, 2005) for day in ("02-27", "02-28", "03-01")), "2004-02-29")
-    new_year = mean(*(f"{year}-{day}" for year in (2003, 2004, 2005) for day in ("12-31", "01-01", "01-02")))
-    assert np.allclose(told("2010-06-15"), june) and np.allclose(told("2008-02-29", "2009-02-28"), february)
+    february = mean(
+        *(f"{year}-{day}" for year in (2003, 2004, 2005) for day in ("02-27", "02-28", "03-01")),
+        "2004-02-29",
+    )
+    new_year = mean(
+        *(f"{year}-{day}" for year in (2003, 2004, 2005) for day in ("12-31", "01-01", "01-02"))
+    )
+    assert np.allclose(told("2010-06-15"), june) and np.allclose(
+        told("2008-02-29", "2009-02-28"), february
+    )
     assert np.allclose(told("2011-01-01T18"), new_year)
 
 
@@ -174,14 +203,22 @@ def test_climatology_goes_by_the_step_of_its_training():
     months = on(np.arange("1990-01", "1993-01", dtype="datetime64[M]"))
     far_apart = on(np.array(["2001-02-10", "2011-12-20"], "datetime64[s]"))
     assert Climatology(0).fit(months).answers(far_apart)[:, 0, 0].tolist() == [-13, -23]
-    assert Climatology(1).fit(months).answers(far_apart)[1, 0, 0] == -(22 + 23 + 34 + 0 + 10 + 11 + 12 + 24 + 35) / 9
+    assert (
+        Climatology(1).fit(months).answers(far_apart)[1, 0, 0]
+        == -(22 + 23 + 34 + 0 + 10 + 11 + 12 + 24 + 35) / 9
+    )
     years = on(np.arange("1990", "1995", dtype="datetime64[Y]"))
     assert Climatology(0).fit(years).answers(far_apart)[:, 0, 0].tolist() == [-2, -2]
 
 
 def test_climatology_does_not_tell_of_seasons_that_it_has_not_seen():
-    with pytest.raises(TransduceError, match=r"no time of training is within window=5 of 2001-07-01 in its year.*Widen"):
-        Climatology(5).fit(daily("2001-01-01", "2001-03-01")).answers(daily("2001-07-01", "2001-07-03"))
+    with pytest.raises(
+        TransduceError,
+        match=r"no time of training is within window=5 of 2001-07-01 in its year.*Widen",
+    ):
+        Climatology(5).fit(daily("2001-01-01", "2001-03-01")).answers(
+            daily("2001-07-01", "2001-07-03")
+        )
 
 
 @pytest.mark.parametrize("name", NETWORKS)
@@ -194,21 +231,32 @@ def test_networks_learn(name):
 def test_only_places_tell_patches_apart():
     """Without them, patches that change places change those of the answer."""
     fields = weather(lat=4, lon=4)
-    level = replace(fields, v=fields.v - fields.v.mean(0), u=fields.u - fields.u.mean(0))  # so that means tell no place
+    level = replace(
+        fields, v=fields.v - fields.v.mean(0), u=fields.u - fields.u.mean(0)
+    )  # so that means tell no place
     swapped = replace(level, v=np.roll(level.v, 2, axis=2))
     for name, alike in (("vit", False), ("vit-without-positions", True)):
         rival = HERE[name](steps=20).fit(level)
-        assert np.allclose(rival.answers(swapped), np.roll(rival.answers(level), 2, axis=2), atol=0.5) == alike
+        assert (
+            np.allclose(rival.answers(swapped), np.roll(rival.answers(level), 2, axis=2), atol=0.5)
+            == alike
+        )
 
 
 def test_the_error_of_a_network_counts_by_area():
-    """Patches that it cannot tell apart have one answer, which leans to the row of the greater area."""
+    """Patches that it cannot tell apart have one answer, which leans to the row of the greater
+    area."""
     sign = np.where(np.arange(60) % 2, 1, -1).astype(np.float32)[:, None, None]
-    v, u = sign * np.ones((2, 2), np.float32), sign * np.array([[1], [-1]], np.float32) * np.ones((2, 2), np.float32)
+    v, u = (
+        sign * np.ones((2, 2), np.float32),
+        sign * np.array([[1], [-1]], np.float32) * np.ones((2, 2), np.float32),
+    )
     fields = replace(daily("2001-01-01", "2001-03-02"), v=v, u=u, lat=np.array([80.0, 0.0]))
     north, equator = np.cos(np.deg2rad(fields.lat))
     rival = HERE["vit-without-positions"](patch=1, dropout=0.0, steps=150, lr=1e-2)
-    assert np.allclose(rival.fit(fields).answers(fields), sign * (north - equator) / (north + equator), atol=0.05)
+    assert np.allclose(
+        rival.fit(fields).answers(fields), sign * (north - equator) / (north + equator), atol=0.05
+    )
 
 
 @pytest.mark.parametrize("name", NETWORKS)
@@ -216,7 +264,9 @@ def test_parameters_are_counted(name):
     rival = HERE[name]()
     with pytest.raises(TransduceError, match=r"before it was fitted"):
         _ = rival.parameters
-    assert rival.fit(weather()).parameters == sum(p.numel() * (1 + p.is_complex()) for p in rival._network.parameters())
+    assert rival.fit(weather()).parameters == sum(
+        p.numel() * (1 + p.is_complex()) for p in rival._network.parameters()
+    )
 
 
 @pytest.mark.parametrize("asked", [1, 5_000, 150_000])

@@ -1,4 +1,5 @@
-"""Inversion: posteriors that are known in closed form or by quadrature, and truths that bands must hold."""
+"""Inversion: posteriors that are known in closed form or by quadrature, and truths that bands must
+hold."""
 
 import math
 
@@ -29,7 +30,8 @@ def normal(*shape, seed=0):
 
 @pytest.fixture
 def linear():
-    """A linear operator on 20 points, a prior, two observed functions, and the mean and covariance of v given each."""
+    """A linear operator on 20 points, a prior, two observed functions, and the mean and covariance
+    of v given each."""
     prior, B, noise = GaussianPrior.interval(20, 0.3), normal(15, 20, seed=1) / 5, 0.1
     u = prior.sample(2, seeded(2)) @ B.T + noise * normal(2, 15, seed=3)
     K = prior.root.T @ prior.root
@@ -60,7 +62,9 @@ def test_samples_of_a_linear_operator_are_the_posterior(linear):
     assert (found.acceptance[:, 0] > 0.9999).all() and (found.effective > 2500).all()
 
 
-@pytest.mark.parametrize(("O", "u"), [(lambda v: torch.tanh(2 * v), 0.9), (torch.exp, 1.5)], ids=["long tail", "skewed"])
+@pytest.mark.parametrize(
+    ("O", "u"), [(lambda v: torch.tanh(2 * v), 0.9), (torch.exp, 1.5)], ids=["long tail", "skewed"]
+)
 def test_samples_have_the_tails_that_laplace_has_not(O, u):
     """One number, so that the posterior is known by quadrature."""
     x = torch.linspace(-8, 8, 100001, dtype=torch.float64)
@@ -79,7 +83,9 @@ def test_samples_have_the_tails_that_laplace_has_not(O, u):
 def operators(pairs):
     """Of each kind of kernel, all differentiable in the query."""
     yield small_transducer(kappa="representer").regress(ExampleSet(*pairs[:2]))
-    yield small_transducer(depth=0, prior={"channels": 3, "layers": 1, "modes": 4}).regress(ExampleSet(*pairs[:2]))
+    yield small_transducer(depth=0, prior={"channels": 3, "layers": 1, "modes": 4}).regress(
+        ExampleSet(*pairs[:2])
+    )
     task = AdvectionDiffusionReaction().sample_task(30, 1, generator_for("validation", 62))
     yield Transducer.from_pretrained("adr-softmax").double().regress(task.examples)
 
@@ -117,7 +123,9 @@ def test_nothing_near_the_most_probable_input_is_more_probable(pairs):
 def test_a_search_that_does_not_settle_says_so():
     prior = GaussianPrior.interval(20, 0.3)
     with pytest.warns(UserWarning, match="a step still promised"):
-        invert(lambda v: torch.sin(300 * v), torch.ones(1, 20, dtype=torch.float64), prior, noise=1e-3)
+        invert(
+            lambda v: torch.sin(300 * v), torch.ones(1, 20, dtype=torch.float64), prior, noise=1e-3
+        )
 
 
 def test_bands_hold_initial_states_of_adr():
@@ -136,7 +144,9 @@ def test_bands_hold_initial_states_of_adr():
     assert (found.v - v).norm() < 0.15 * v.norm()
     assert (found.acceptance[:, 0] > 0.8).all() and (found.effective > 40).all()
     laplace = invert(O, u, prior, noise=noise)
-    assert ((found.high - found.low).mean() / (laplace.high - laplace.low).mean()) == pytest.approx(1, abs=0.15)
+    assert ((found.high - found.low).mean() / (laplace.high - laplace.low).mean()) == pytest.approx(
+        1, abs=0.15
+    )
 
 
 def test_the_start_of_a_burgers_solution_is_found():
@@ -166,7 +176,8 @@ def test_errors_of_the_operator_count_as_noise(linear):
 
 @pytest.mark.parametrize("together", [1, 1 << 22])
 def test_errors_of_an_operator_have_the_variance_of_what_it_misses(pairs, monkeypatch, together):
-    """Each example left out on its own, in one block of regressions and in several: mode by mode, nearly all of it."""
+    """Each example left out on its own, in one block of regressions and in several: mode by mode,
+    nearly all of it."""
     monkeypatch.setattr(many, "TOGETHER", together)
     v, u, _ = pairs
     O, space = small_transducer(kappa="representer").regress(ExampleSet(v, u)), SineModes(12)
@@ -187,16 +198,22 @@ def test_where_nothing_is_observed_the_prior_stays():
     width = (found.high - found.low)[0]
     assert width[:3].max() < 0.04
     assert width[-5:].min() > 0.999 * 2 * 1.6448
-    torch.testing.assert_close(found.v[0, :3], torch.ones(3, dtype=torch.float64), rtol=0, atol=0.02)
+    torch.testing.assert_close(
+        found.v[0, :3], torch.ones(3, dtype=torch.float64), rtol=0, atol=0.02
+    )
 
 
 def test_priors_are_the_fields_they_are_named_after():
     prior, x = GaussianPrior.interval(41, 0.2), torch.linspace(0, 1, 41, dtype=torch.float64)
-    torch.testing.assert_close(prior.root.T @ prior.root, torch.exp(-((x - x[:, None]) ** 2) / 0.08), rtol=0, atol=1e-6)
+    torch.testing.assert_close(
+        prior.root.T @ prior.root, torch.exp(-((x - x[:, None]) ** 2) / 0.08), rtol=0, atol=1e-6
+    )
     prior, x = GaussianPrior.periodic(16, 0.2, amplitude=0.5, channels=2), torch.arange(16) / 16
     covariance = torch.einsum("dcxy,dezw->cxyezw", prior.root, prior.root)
     along = sum(torch.exp(-((x - j) ** 2) / 0.08) for j in range(-2, 3)).double()
-    torch.testing.assert_close(covariance[0, 0, 0, 0, :, 0], 0.25 * along / along[0], rtol=0, atol=1e-5)
+    torch.testing.assert_close(
+        covariance[0, 0, 0, 0, :, 0], 0.25 * along / along[0], rtol=0, atol=1e-5
+    )
     assert covariance[0, :, :, 1].abs().max() == 0
     drawn = prior.sample(4000, seeded())
     assert drawn.shape == (4000, 2, 16, 16)
@@ -208,7 +225,9 @@ def test_answers_are_of_the_kind_that_was_given(linear):
     bare = invert(O, u.numpy(), prior, noise=noise, samples=16)
     assert all(isinstance(f, np.ndarray) for f in (bare.v, bare.low, bare.high, bare.samples))
     np.testing.assert_allclose(bare.v, mean.numpy(), rtol=1e-5, atol=1e-7)
-    named = invert(O, xr.DataArray(u.numpy(), dims=("time", "x"), coords={"time": [3, 5]}), prior, noise=noise)
+    named = invert(
+        O, xr.DataArray(u.numpy(), dims=("time", "x"), coords={"time": [3, 5]}), prior, noise=noise
+    )
     assert named.v.dims[0] == "time" and list(named.low.time) == [3, 5]
     single = invert(O, u.float(), prior, noise=noise)
     assert single.v.dtype == torch.float32
@@ -216,7 +235,9 @@ def test_answers_are_of_the_kind_that_was_given(linear):
 
 def test_a_seed_gives_the_same_samples(linear):
     prior, O, u, noise, *_ = linear
-    first, again, other = (invert(O, u, prior, noise=noise, samples=40, generator=seeded(s)).samples for s in (1, 1, 2))
+    first, again, other = (
+        invert(O, u, prior, noise=noise, samples=40, generator=seeded(s)).samples for s in (1, 1, 2)
+    )
     assert torch.equal(first, again) and not torch.equal(first, other)
 
 
@@ -225,7 +246,10 @@ def test_bad_inversions(linear, pairs):
     for problem, message in (
         ({"noise": 0.0}, r"noise=0.0; expected the size of the errors"),
         ({"noise": math.inf}, "noise=inf"),
-        ({"noise": 0.1, "level": 90.0}, r"level=90.0; expected a share of the values between 0 and 1"),
+        (
+            {"noise": 0.1, "level": 90.0},
+            r"level=90.0; expected a share of the values between 0 and 1",
+        ),
         ({"noise": 0.1, "samples": -1}, "samples=-1 from chains=16; expected at least 0"),
         ({"noise": 0.1, "samples": 10, "chains": 0}, "chains=0"),
     ):
@@ -240,7 +264,10 @@ def test_bad_inversions(linear, pairs):
         invert(lambda v: O(v.detach()), u, prior, noise=noise)
     regressed = small_transducer().regress(ExampleSet(*pairs[:2]))
     for other in (GaussianPrior.periodic(8, 0.3), GaussianPrior.interval(4, 0.3)):
-        with pytest.raises(TransduceError, match=r"functions of the prior have shape .*, which O does not take \(v has"):
+        with pytest.raises(
+            TransduceError,
+            match=r"functions of the prior have shape .*, which O does not take \(v has",
+        ):
             invert(regressed, pairs[1], other, noise=noise)
     with pytest.raises(TransduceError, match=r"errors have shape \(4, 20\), u_observed \(2, 15\)"):
         invert(O, u, prior, noise=noise, errors=torch.ones(4, 20))

@@ -1,4 +1,5 @@
-"""One contract for every kappa, and what holds of those that average the examples, which are the paper's."""
+"""One contract for every kappa, and what holds of those that average the examples, which are the
+paper's."""
 
 import math
 
@@ -9,13 +10,20 @@ from transduce import TransduceError
 from transduce.kernels import KERNELS, Attention, kernel
 
 every_kernel = pytest.mark.parametrize("name", KERNELS)
-averaging_kernel = pytest.mark.parametrize("name", [name for name in KERNELS if issubclass(kernel(name), Attention)])
+averaging_kernel = pytest.mark.parametrize(
+    "name", [name for name in KERNELS if issubclass(kernel(name), Attention)]
+)
 
 
 def make(name, n=7, m=4, b=2):
     torch.manual_seed(0)
     kappa = kernel(name)(16, 6, heads=3, width=4).double()
-    return kappa, torch.randn(b, n, 16).double(), torch.randn(b, n, 6).double(), torch.randn(b, m, 16).double()
+    return (
+        kappa,
+        torch.randn(b, n, 16).double(),
+        torch.randn(b, n, 6).double(),
+        torch.randn(b, m, 16).double(),
+    )
 
 
 @every_kernel
@@ -23,7 +31,9 @@ def test_masked_examples_do_not_count(name):
     kappa, v, u, v_query = make(name)
     mask = torch.arange(7).expand(2, 7) < torch.tensor([[4], [7]])
     masked = kappa(kappa.condition(v, u, mask), v_query)
-    torch.testing.assert_close(masked[:1], kappa(kappa.condition(v[:1, :4], u[:1, :4]), v_query[:1]))
+    torch.testing.assert_close(
+        masked[:1], kappa(kappa.condition(v[:1, :4], u[:1, :4]), v_query[:1])
+    )
     torch.testing.assert_close(masked[1:], kappa(kappa.condition(v[1:], u[1:]), v_query[1:]))
 
 
@@ -32,14 +42,18 @@ def test_masked_examples_have_no_weight(name):
     kappa, v, u, v_query = make(name, b=1)
     mask = torch.arange(7).expand(1, 7) < 4
     A = kappa.weights(kappa.condition(v, u, mask), v_query)
-    torch.testing.assert_close(A[..., :4], kappa.weights(kappa.condition(v[:, :4], u[:, :4]), v_query))
+    torch.testing.assert_close(
+        A[..., :4], kappa.weights(kappa.condition(v[:, :4], u[:, :4]), v_query)
+    )
     assert (A[..., 4:] == 0).all()
 
 
 @every_kernel
 def test_batched_is_looped(name):
     kappa, v, u, v_query = make(name)
-    looped = torch.cat([kappa(kappa.condition(v[i : i + 1], u[i : i + 1]), v_query[i : i + 1]) for i in range(2)])
+    looped = torch.cat(
+        [kappa(kappa.condition(v[i : i + 1], u[i : i + 1]), v_query[i : i + 1]) for i in range(2)]
+    )
     torch.testing.assert_close(kappa(kappa.condition(v, u), v_query), looped)
 
 
@@ -49,8 +63,12 @@ def test_order_of_examples_does_not_matter(name):
     shuffled = torch.randperm(7, generator=torch.Generator().manual_seed(0))
     sources, other = kappa.condition(v, u), kappa.condition(v[:, shuffled], u[:, shuffled])
     torch.testing.assert_close(kappa(other, v_query), kappa(sources, v_query))
-    torch.testing.assert_close(kappa.weights(other, v_query), kappa.weights(sources, v_query)[..., shuffled])
-    torch.testing.assert_close(kappa.carry(other, v[:, shuffled], u[:, shuffled]), kappa.carry(sources, v, u)[:, shuffled])
+    torch.testing.assert_close(
+        kappa.weights(other, v_query), kappa.weights(sources, v_query)[..., shuffled]
+    )
+    torch.testing.assert_close(
+        kappa.carry(other, v[:, shuffled], u[:, shuffled]), kappa.carry(sources, v, u)[:, shuffled]
+    )
 
 
 def test_unknown_kernel():
@@ -92,7 +110,8 @@ def test_weights_are_the_formula(name):
 
 @averaging_kernel
 def test_equal_examples_weigh_the_same(name):
-    """Where nothing tells the examples apart, and even where a query is one of them, the result is finite and their mean."""
+    """Where nothing tells the examples apart, and even where a query is one of them, the result is
+    finite and their mean."""
     kappa, v, u, _ = make(name)
     v = v[:, :1].expand(-1, 7, -1)
     kappa.key.weight.data.copy_(kappa.query.weight.data)

@@ -39,7 +39,20 @@ def model(name):
     return T
 
 
-MODELS = ["exp_dot", "rbf", "l2", "tied", "memory", "plane", "representer", "features", "prior", "line prior", "mean", "both"]
+MODELS = [
+    "exp_dot",
+    "rbf",
+    "l2",
+    "tied",
+    "memory",
+    "plane",
+    "representer",
+    "features",
+    "prior",
+    "line prior",
+    "mean",
+    "both",
+]
 
 
 def examples_for(T, n=9, points=None):
@@ -52,19 +65,26 @@ def examples_for(T, n=9, points=None):
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("points", [None, 7])
 def test_they_are_the_regressions_one_by_one(name, points, monkeypatch):
-    """Whatever the kernel, for masks of unequal size, in several blocks; also on a grid that does not carry all modes."""
+    """Whatever the kernel, for masks of unequal size, in several blocks; also on a grid that does
+    not carry all modes."""
     T = model(name)
     if points is not None and T.V.dims == 2:
         points = 5
     examples = examples_for(T, points=points)
-    masks = torch.rand(7, 9, generator=torch.Generator().manual_seed(2)) < torch.linspace(0.2, 0.8, 7)[:, None]
+    masks = (
+        torch.rand(7, 9, generator=torch.Generator().manual_seed(2))
+        < torch.linspace(0.2, 0.8, 7)[:, None]
+    )
     masks[:, 0] = True
     monkeypatch.setattr(module, "TOGETHER", 3 * 9 * max(T.U.size, 32 * 9))
     with pytest.warns(UserWarning, match="taken to be zero") if points else nullcontext():
         found = many_regressions(T, examples, masks)
         answers, errors = torch.cat(list(found)), found.errors()
     for mask, answer, error in zip(masks, answers, errors, strict=True):
-        with torch.no_grad(), pytest.warns(UserWarning, match="taken to be zero") if points else nullcontext():
+        with (
+            torch.no_grad(),
+            pytest.warns(UserWarning, match="taken to be zero") if points else nullcontext(),
+        ):
             expected = T.regress(examples[mask.numpy()])(examples.v[~mask])
         truth = examples.u[~mask]
         torch.testing.assert_close(answer[~mask], expected, rtol=1e-4, atol=1e-4)
@@ -80,8 +100,12 @@ def test_they_answer_other_functions(name):
     examples = examples_for(T, 12)
     masks = half_splits(8, 3, torch.Generator().manual_seed(0))
     told = []
-    answers = torch.cat(list(many_regressions(T, examples[:8], masks, examples.v[8:], told.append)))[:, 8:]
-    expected = torch.stack([T.regress(examples[:8][mask.numpy()])(examples.v[8:]) for mask in masks]).detach()
+    answers = torch.cat(
+        list(many_regressions(T, examples[:8], masks, examples.v[8:], told.append))
+    )[:, 8:]
+    expected = torch.stack(
+        [T.regress(examples[:8][mask.numpy()])(examples.v[8:]) for mask in masks]
+    ).detach()
     torch.testing.assert_close(answers, expected, rtol=1e-4, atol=1e-4)
     assert told[-1] == 3
 

@@ -1,4 +1,5 @@
-"""Rivals that are meta-trained: they adapt to their examples, learn by cross-entropy, and keep the contracts of regressors."""
+"""Rivals that are meta-trained: they adapt to their examples, learn by cross-entropy, and keep the
+contracts of regressors."""
 
 import pytest
 import torch
@@ -12,7 +13,17 @@ SMALL = {
     "maml": lambda: Maml(convolutions=(4, 8, 8), out=16, steps=3),
     "gpicl": lambda: Gpicl(width=32, layers=2, heads=2),
 }
-TRAINING = Training(steps=30, lr=3e-3, muon_lr=0.0, tasks=4, n=(20, 20), queries=20, warmup=5, loss="cross_entropy", standardise=False)
+TRAINING = Training(
+    steps=30,
+    lr=3e-3,
+    muon_lr=0.0,
+    tasks=4,
+    n=(20, 20),
+    queries=20,
+    warmup=5,
+    loss="cross_entropy",
+    standardise=False,
+)
 
 
 @pytest.fixture(params=SMALL)
@@ -39,7 +50,9 @@ def test_answers_are_probabilities_whatever_comes_beside_or_before(learner, task
 def test_training_descends_and_every_parameter_learns(learner):
     before = [parameter.clone() for parameter in learner.parameters()]
     family = SyntheticImages()
-    start = metatrain(learner, family, Training(**{**vars(TRAINING), "steps": 1, "lr": 1e-9}), validation=family)
+    start = metatrain(
+        learner, family, Training(**{**vars(TRAINING), "steps": 1, "lr": 1e-9}), validation=family
+    )
     assert metatrain(learner, family, TRAINING, validation=family) < start
     assert all(not torch.equal(a, b) for a, b in zip(before, learner.parameters(), strict=True))
 
@@ -55,7 +68,8 @@ def test_a_finished_training_is_found_again(tmp_path):
 
 
 def test_maml_takes_steps_of_descent(task):
-    """One step from a last layer of zeros moves it by the rate times the gradient of the cross-entropy there."""
+    """One step from a last layer of zeros moves it by the rate times the gradient of the
+    cross-entropy there."""
     torch.manual_seed(0)
     T = Maml(convolutions=(4, 8, 8), out=16, steps=1, rate=0.5)
     v, u, q = task.examples.v, task.examples.u, task.queries.v
@@ -68,22 +82,36 @@ def test_maml_takes_steps_of_descent(task):
 
 
 def test_losses_and_learners_that_do_not_fit():
-    with pytest.raises(TransduceError, match="loss='relative_mse' with a Gpicl; expected 'cross_entropy'"):
-        metatrain(SMALL["gpicl"](), SyntheticImages(), Training(**{**vars(TRAINING), "loss": "relative_mse"}))
+    with pytest.raises(
+        TransduceError, match="loss='relative_mse' with a Gpicl; expected 'cross_entropy'"
+    ):
+        metatrain(
+            SMALL["gpicl"](),
+            SyntheticImages(),
+            Training(**{**vars(TRAINING), "loss": "relative_mse"}),
+        )
 
 
 @pytest.mark.parametrize("name", CLASSIFIERS)
 def test_classical_rivals_learn_their_examples(name):
     task = SyntheticImages(characters=1.0).sample_task(100, 50, generator_for("validation", 2))
     answers = CLASSIFIERS[name]().regress(task.examples)(task.queries.v)
-    wrong = CLASSIFIERS[name]().regress(ExampleSet(task.examples.v, task.examples.u.roll(1, 1)))(task.queries.v)
-    right, wronged = ((f.argmax(1) == task.queries.u.argmax(1)).double().mean() for f in (answers, wrong))
+    wrong = CLASSIFIERS[name]().regress(ExampleSet(task.examples.v, task.examples.u.roll(1, 1)))(
+        task.queries.v
+    )
+    right, wronged = (
+        (f.argmax(1) == task.queries.u.argmax(1)).double().mean() for f in (answers, wrong)
+    )
     assert answers.shape == (50, 10) and right > 0.5 > wronged
-    numbers = CLASSIFIERS[name]().regress(ExampleSet(task.examples.v.numpy(), task.examples.u.numpy()))(task.queries.v.numpy())
+    numbers = CLASSIFIERS[name]().regress(
+        ExampleSet(task.examples.v.numpy(), task.examples.u.numpy())
+    )(task.queries.v.numpy())
     assert (torch.from_numpy(numbers).argmax(1) == answers.argmax(1)).all()
 
 
-@pytest.mark.parametrize("name", [name for name in CLASSIFIERS if name != "kernel-ridge"])  # which regresses any numbers
+@pytest.mark.parametrize(
+    "name", [name for name in CLASSIFIERS if name != "kernel-ridge"]
+)  # which regresses any numbers
 def test_classes_are_one_hot(name):
     with pytest.raises(TransduceError, match="one-hot"):
         CLASSIFIERS[name]().regress(ExampleSet(torch.rand(4, 9), torch.rand(4, 2)))

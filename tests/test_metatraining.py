@@ -43,10 +43,23 @@ class Spoiled(Scalings):
 
     def sample_task(self, n, m, generator):
         task = super().sample_task(n, m, generator)
-        return Task(ExampleSet(1e30 * task.examples.v, task.examples.u), ExampleSet(1e30 * task.queries.v, task.queries.u))
+        return Task(
+            ExampleSet(1e30 * task.examples.v, task.examples.u),
+            ExampleSet(1e30 * task.queries.v, task.queries.u),
+        )
 
 
-TRAINING = Training(steps=12, tasks=2, n=(3, 6), queries=2, warmup=2, checkpoint_every=3, validate_every=6, validation_tasks=2, average=0.9)
+TRAINING = Training(
+    steps=12,
+    tasks=2,
+    n=(3, 6),
+    queries=2,
+    warmup=2,
+    checkpoint_every=3,
+    validate_every=6,
+    validation_tasks=2,
+    average=0.9,
+)
 
 
 def parameters(T):
@@ -54,13 +67,22 @@ def parameters(T):
 
 
 def test_it_learns():
-    """Seconds of meta-training beat tuned kernel ridge where examples are few, and a wrong context is worse than the right one."""
+    """Seconds of meta-training beat tuned kernel ridge where examples are few, and a wrong context
+    is worse than the right one."""
     T = small_transducer(depth=2, heads=4, width=16, hidden=48, gain=0.1).float()
     metatrain(T, Scalings(), Training(steps=400, n=(4, 8), queries=8, muon_lr=0.01, warmup=20))
-    ours, ridge = (summarise(evaluate(R, Scalings(), 4, 20, generator_for("validation", 1)))[0]["mean"] for R in (T, KernelRidge()))
+    ours, ridge = (
+        summarise(evaluate(R, Scalings(), 4, 20, generator_for("validation", 1)))[0]["mean"]
+        for R in (T, KernelRidge())
+    )
     assert ours < 0.8 * ridge
-    right, wrong = (Scalings().sample_task(8, 50, generator_for("validation", 7, i)) for i in (0, 1))
-    error, misled = (relative_mse(T.regress(given.examples)(right.queries.v), right.queries.u) for given in (right, wrong))
+    right, wrong = (
+        Scalings().sample_task(8, 50, generator_for("validation", 7, i)) for i in (0, 1)
+    )
+    error, misled = (
+        relative_mse(T.regress(given.examples)(right.queries.v), right.queries.u)
+        for given in (right, wrong)
+    )
     assert error < 0.7 * misled
 
 
@@ -70,10 +92,15 @@ def test_resumed_equals_uninterrupted(tmp_path):
     for steps in (4, 7, 12):
         parts = small_transducer().float()
         with contextlib.suppress(KeyboardInterrupt):
-            metatrain(parts, _StopAfter(steps), TRAINING, validation=Scalings(), out=tmp_path / "parts")
+            metatrain(
+                parts, _StopAfter(steps), TRAINING, validation=Scalings(), out=tmp_path / "parts"
+            )
     assert torch.equal(parameters(whole), parameters(parts))
     logs = [
-        [{k: v for k, v in json.loads(line).items() if k != "seconds"} for line in (tmp_path / name / "log.jsonl").read_text().splitlines()]
+        [
+            {k: v for k, v in json.loads(line).items() if k != "seconds"}
+            for line in (tmp_path / name / "log.jsonl").read_text().splitlines()
+        ]
         for name in ("whole", "parts")
     ]
     assert logs[0] == logs[1]
@@ -82,7 +109,9 @@ def test_resumed_equals_uninterrupted(tmp_path):
 class _StopAfter(Scalings):
     def __init__(self, steps):
         super().__init__()
-        self.draws_left = 64 + 2 * steps  # 64 tasks measure the spread of the inputs; then two tasks a step
+        self.draws_left = (
+            64 + 2 * steps
+        )  # 64 tasks measure the spread of the inputs; then two tasks a step
 
     def sample_task(self, n, m, generator):
         self.draws_left -= 1
@@ -117,7 +146,11 @@ def test_killed_with_9_and_started_again_ends_with_equal_bits(tmp_path):
         process, result = start("killed")
         checkpoint = tmp_path / "killed" / "checkpoint.pt"
         before = checkpoint.stat().st_mtime_ns if checkpoint.exists() else None
-        while process.poll() is None and kills < 3 and not (checkpoint.exists() and checkpoint.stat().st_mtime_ns != before):
+        while (
+            process.poll() is None
+            and kills < 3
+            and not (checkpoint.exists() and checkpoint.stat().st_mtime_ns != before)
+        ):
             time.sleep(0.005)
         if kills < 3:
             time.sleep(0.05 * kills)
@@ -126,7 +159,9 @@ def test_killed_with_9_and_started_again_ends_with_equal_bits(tmp_path):
         if process.wait() == 0:
             break
     assert kills == 3
-    assert torch.equal(torch.load(expected, weights_only=True), torch.load(result, weights_only=True))
+    assert torch.equal(
+        torch.load(expected, weights_only=True), torch.load(result, weights_only=True)
+    )
 
 
 def test_a_longer_run_goes_on_from_a_shorter(tmp_path):
@@ -193,18 +228,24 @@ class InNumpy(Scalings):
     def sample_task(self, n, m, generator):
         task = super().sample_task(n, m, generator)
         parts = [
-            ExampleSet(f.v.double().numpy()[:, : self.points], f.u.double().numpy()[:, : self.points])
+            ExampleSet(
+                f.v.double().numpy()[:, : self.points], f.u.double().numpy()[:, : self.points]
+            )
             for f in (task.examples, task.queries)
         ]
         return Task(*parts)
 
 
 def test_a_family_in_double_precision():
-    assert metatrain(small_transducer().float(), InNumpy(), TRAINING, validation=InNumpy()) is not None
+    assert (
+        metatrain(small_transducer().float(), InNumpy(), TRAINING, validation=InNumpy()) is not None
+    )
 
 
 def test_a_family_that_does_not_fit_the_model():
-    with pytest.raises(TransduceError, match="the family's v has 4 points, enough for 2 modes; this model reads 12"):
+    with pytest.raises(
+        TransduceError, match="the family's v has 4 points, enough for 2 modes; this model reads 12"
+    ):
         metatrain(small_transducer().float(), InNumpy(points=4), TRAINING)
 
 
@@ -230,7 +271,10 @@ def test_nan_stops_it_and_keeps_the_checkpoint(tmp_path):
     T = small_transducer().float()
     metatrain(T, Scalings(), TRAINING, out=tmp_path)
     before = (tmp_path / "checkpoint.pt").read_bytes()
-    with pytest.raises(TransduceError, match=f"step 12 .*batch seed {seed_for('train', 0, 12)}.*last good checkpoint is kept"):
+    with pytest.raises(
+        TransduceError,
+        match=f"step 12 .*batch seed {seed_for('train', 0, 12)}.*last good checkpoint is kept",
+    ):
         metatrain(T, Spoiled(), replace(TRAINING, steps=15), out=tmp_path)
     assert (tmp_path / "checkpoint.pt").read_bytes() == before
 
@@ -243,20 +287,36 @@ from conftest import small_transducer
 from dataclasses import replace
 from transduce import metatrain
 T = small_transducer().float()
-metatrain(T, Scalings(), replace(TRAINING, steps=1, muon_lr=0.0, loss="log_l2", noise=1.0), out={out!r})
+one_step = replace(TRAINING, steps=1, muon_lr=0.0, loss="log_l2", noise=1.0)
+metatrain(T, Scalings(), one_step, out={out!r})
 import os
-torch.save((parameters(T), torch.cat([p.grad.flatten() for p in T.parameters() if p.requires_grad])), {out!r} + os.environ["RANK"] + ".pt")
+gradient = torch.cat([p.grad.flatten() for p in T.parameters() if p.requires_grad])
+torch.save((parameters(T), gradient), {out!r} + os.environ["RANK"] + ".pt")
 """
 
 
 def test_two_processes_take_the_step_of_one_with_twice_the_tasks(tmp_path):
     script = tmp_path / "two.py"
     script.write_text(TWO.format(tests=os.path.dirname(__file__), out=str(tmp_path / "two")))
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", str(script)]
-    subprocess.run(command, check=True, capture_output=True, env=os.environ | {"OMP_NUM_THREADS": "1"})
-    first, second = (torch.load(f"{tmp_path / 'two'}{rank}.pt", weights_only=True) for rank in (0, 1))
+    command = [
+        sys.executable,
+        "-m",
+        "torch.distributed.run",
+        "--standalone",
+        "--nproc-per-node",
+        "2",
+        str(script),
+    ]
+    subprocess.run(
+        command, check=True, capture_output=True, env=os.environ | {"OMP_NUM_THREADS": "1"}
+    )
+    first, second = (
+        torch.load(f"{tmp_path / 'two'}{rank}.pt", weights_only=True) for rank in (0, 1)
+    )
     T = small_transducer().float()
-    metatrain(T, Scalings(), replace(TRAINING, steps=1, tasks=4, muon_lr=0.0, loss="log_l2", noise=1.0))
+    metatrain(
+        T, Scalings(), replace(TRAINING, steps=1, tasks=4, muon_lr=0.0, loss="log_l2", noise=1.0)
+    )
     gradient = torch.cat([p.grad.flatten() for p in T.parameters() if p.requires_grad])
     assert torch.equal(first[0], second[0])
     torch.testing.assert_close(first[1], gradient, rtol=1e-4, atol=1e-6)
@@ -282,8 +342,11 @@ def test_validation_asks_for_no_more_pairs_than_tasks_have():
 
 
 def test_training_never_draws_a_validation_or_test_seed():
-    """Splits live in the two highest bits of the seed, so they cannot meet, whatever the numbers."""
-    seeds = {split: {seed_for(split, 0, i, j) for i in range(300) for j in range(10)} for split in SPLITS}
+    """Splits live in the two highest bits of the seed, so they cannot meet, whatever the
+    numbers."""
+    seeds = {
+        split: {seed_for(split, 0, i, j) for i in range(300) for j in range(10)} for split in SPLITS
+    }
     assert not seeds["train"] & seeds["test"]
     assert not seeds["train"] & seeds["validation"]
     assert not seeds["validation"] & seeds["test"]
@@ -291,11 +354,18 @@ def test_training_never_draws_a_validation_or_test_seed():
 
 
 def test_noise_is_on_the_examples_alone():
-    clean, noisy = (draw(Scalings(), replace(TRAINING, noise=noise), step=3) for noise in (0.0, 1.0))
+    clean, noisy = (
+        draw(Scalings(), replace(TRAINING, noise=noise), step=3) for noise in (0.0, 1.0)
+    )
     assert all(torch.equal(clean[key], noisy[key]) for key in clean if key != "u")
     level = ((noisy["u"] - clean["u"]).square().mean() / clean["u"].square().mean()).sqrt()
     assert 0.0005 < level < 0.2
-    shares = [not torch.equal(*(draw(Scalings(), replace(TRAINING, noise=n), step)["u"] for n in (0.0, 0.3))) for step in range(60)]
+    shares = [
+        not torch.equal(
+            *(draw(Scalings(), replace(TRAINING, noise=n), step)["u"] for n in (0.0, 0.3))
+        )
+        for step in range(60)
+    ]
     assert 5 < sum(shares) < 35
 
 
@@ -313,7 +383,12 @@ def test_it_stops_at_an_error_that_was_asked_for(tmp_path):
 )  # test_descent.py, test_meta_learners.py
 def test_every_loss_descends(loss):
     T = small_transducer(kappa="representer", depth=1, feature_layers=1).float()
-    before = metatrain(T, Scalings(), replace(TRAINING, steps=1, loss=loss, lr=1e-9, muon_lr=1e-9), validation=Scalings())
+    before = metatrain(
+        T,
+        Scalings(),
+        replace(TRAINING, steps=1, loss=loss, lr=1e-9, muon_lr=1e-9),
+        validation=Scalings(),
+    )
     after = metatrain(T, Scalings(), replace(TRAINING, steps=40, loss=loss), validation=Scalings())
     assert after < before
 
@@ -322,15 +397,22 @@ def test_checkpointing_changes_nothing_but_memory():
     trained = {}
     for checkpointing in (False, True):
         T = small_transducer().float()
-        error = metatrain(T, Scalings(), TRAINING, validation=Scalings(), checkpointing=checkpointing)
+        error = metatrain(
+            T, Scalings(), TRAINING, validation=Scalings(), checkpointing=checkpointing
+        )
         trained[checkpointing] = (error, *parameters(T))
     assert trained[False] == trained[True]
-    with pytest.raises(TransduceError, match="checkpointing=True with a Maml; expected a Transducer"):
+    with pytest.raises(
+        TransduceError, match="checkpointing=True with a Maml; expected a Transducer"
+    ):
         metatrain(Maml(), Scalings(), TRAINING, checkpointing=True)
 
 
 def test_schedules():
-    cosine, halving = Training(steps=700, warmup=10), Training(steps=700, warmup=10, schedule="halving")
+    cosine, halving = (
+        Training(steps=700, warmup=10),
+        Training(steps=700, warmup=10, schedule="halving"),
+    )
     assert cosine.factor(0) == pytest.approx(0.1, rel=1e-3)
     assert cosine.factor(350) == pytest.approx(0.5)
     assert [halving.factor(step) for step in (50, 150, 650)] == [1, 0.5, 0.5**6]
@@ -366,13 +448,21 @@ def test_episode_is_the_relative_squared_error():
     errors = Episode(T)(**batch)
     O = T.regress(ExampleSet(batch["v"][1], batch["u"][1]))
     u_hat, u = O(batch["v_query"][1]), batch["u_query"][1]
-    torch.testing.assert_close(errors[1], (u_hat - u).square().sum(1) / u.square().sum(1), rtol=1e-4, atol=1e-6)
+    torch.testing.assert_close(
+        errors[1], (u_hat - u).square().sum(1) / u.square().sum(1), rtol=1e-4, atol=1e-6
+    )
 
 
 def test_examples_count_too_each_left_out():
-    """The errors of the queries, and then those of each example under a regression from the others."""
+    """The errors of the queries, and then those of each example under a regression from the
+    others."""
     torch.manual_seed(0)
-    T = Transducer(SineModes(16), SineModes(16), depth=0, prior={"channels": 4, "layers": 1, "modes": 4, "grid": 33})
+    T = Transducer(
+        SineModes(16),
+        SineModes(16),
+        depth=0,
+        prior={"channels": 4, "layers": 1, "modes": 4, "grid": 33},
+    )
     tasks = stack([Scalings().sample_task(5, 3, generator_for("validation", i)) for i in range(2)])
     found = Episode(T, left_out=True)(**tasks)
     torch.testing.assert_close(found[:, :3], Episode(T)(**tasks))
@@ -380,7 +470,9 @@ def test_examples_count_too_each_left_out():
         v, u = tasks["v"][task], tasks["u"][task]
         for i in range(5):
             others = [j for j in range(5) if j != i]
-            alone = Episode(T)(v[None, others], u[None, others], v[None, i : i + 1], u[None, i : i + 1])
+            alone = Episode(T)(
+                v[None, others], u[None, others], v[None, i : i + 1], u[None, i : i + 1]
+            )
             torch.testing.assert_close(found[task, 3 + i], alone[0, 0], rtol=1e-3, atol=1e-5)
 
 

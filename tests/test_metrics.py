@@ -61,14 +61,21 @@ def test_unequal_shapes_are_refused(u):
 
 def test_hits_are_where_the_largest_number_is_the_class():
     u = np.eye(3)[[0, 1, 2]]
-    assert metrics.hits(np.array([[2.0, 1, 0], [0, 0.1, 0.2], [-3, -2, -1]]), u).tolist() == [True, False, True]
+    assert metrics.hits(np.array([[2.0, 1, 0], [0, 0.1, 0.2], [-3, -2, -1]]), u).tolist() == [
+        True,
+        False,
+        True,
+    ]
 
 
 def test_calibration_is_the_distance_of_sureness_from_truth():
-    """Bins of answers that are 90 % sure and always right, and 60 % sure and right every other time."""
+    """Bins of answers that are 90 % sure and always right, and 60 % sure and right every other
+    time."""
     sure, right = np.array([0.9, 0.9, 0.6, 0.6]), np.array([True, True, True, False])
     assert metrics.expected_calibration_error(sure, right) == pytest.approx(0.1)
     rng = np.random.default_rng(0)
     sure = rng.uniform(size=20_000)
     assert metrics.expected_calibration_error(sure, rng.uniform(size=20_000) < sure) < 0.02
-    assert metrics.expected_calibration_error(np.ones(4), np.array([True, True, False, False])) == pytest.approx(0.5)
+    assert metrics.expected_calibration_error(
+        np.ones(4), np.array([True, True, False, False])
+    ) == pytest.approx(0.5)

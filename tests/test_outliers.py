@@ -12,7 +12,9 @@ from transduce.uncertainty.outliers import threshold_of
 
 def scores(n, share, distance, generator):
     outliers = torch.arange(n) < share * n
-    return torch.randn(n, generator=generator, dtype=torch.float64) - 9 + distance * outliers, outliers
+    return torch.randn(
+        n, generator=generator, dtype=torch.float64
+    ) - 9 + distance * outliers, outliers
 
 
 @pytest.mark.parametrize("share", [0.01, 0.05, 0.2, 0.4])
@@ -25,19 +27,27 @@ def test_the_threshold_parts_two_heaps(share):
 
 def test_false_alarms_are_as_many_as_asked():
     generator = torch.Generator().manual_seed(0)
-    alarms = [float((s > threshold_of(s, 0.5)).sum()) for s, _ in (scores(100, 0, 0, generator) for _ in range(300))]
+    alarms = [
+        float((s > threshold_of(s, 0.5)).sum())
+        for s, _ in (scores(100, 0, 0, generator) for _ in range(300))
+    ]
     assert sum(alarms) / len(alarms) == pytest.approx(0.5, abs=0.2)
 
 
 def linear_pairs(n, factor, generator):
-    v = torch.randn(n, 6, generator=generator) @ SineModes(6).basis(torch.linspace(0, 1, 30, dtype=torch.float64)[:, None]).float()
+    v = (
+        torch.randn(n, 6, generator=generator)
+        @ SineModes(6).basis(torch.linspace(0, 1, 30, dtype=torch.float64)[:, None]).float()
+    )
     return v, factor * v
 
 
 @pytest.fixture
 def T():
     torch.manual_seed(0)
-    return Transducer(SineModes(12), SineModes(12), depth=1, heads=1, width=12, hidden=16, kappa="representer").eval()
+    return Transducer(
+        SineModes(12), SineModes(12), depth=1, heads=1, width=12, hidden=16, kappa="representer"
+    ).eval()
 
 
 def test_examples_of_another_operator_are_found(T):

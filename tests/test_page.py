@@ -1,5 +1,5 @@
-"""The page in a real Chromium: everything that a visitor does, without errors, layout jumps or a request to elsewhere; and its numbers are
-the library's. Speed is measured by benchmarks/page.py."""
+"""The page in a real Chromium: everything that a visitor does, without errors, layout jumps or a
+request to elsewhere; and its numbers are the library's. Speed is measured by benchmarks/page.py."""
 
 import base64
 import json
@@ -20,10 +20,12 @@ from transduce.random_fields import generator_for
 REFUSED = "Failed to load resource: the server responded with a status of 400"
 SHIFTS = """() => new Promise((told) => {
   const entries = [];
-  new PerformanceObserver((list) => entries.push(...list.getEntries())).observe({ type: "layout-shift", buffered: true });
+  new PerformanceObserver((list) => entries.push(...list.getEntries()))
+    .observe({ type: "layout-shift", buffered: true });
   const named = ({ node, previousRect: from, currentRect: to }) =>
     `${node?.id || node?.className || node?.nodeName}: ${JSON.stringify([from, to])}`;
-  setTimeout(() => told(entries.filter((entry) => !entry.hadRecentInput).flatMap((entry) => entry.sources.map(named))), 100);
+  setTimeout(() => told(entries.filter((entry) => !entry.hadRecentInput)
+    .flatMap((entry) => entry.sources.map(named))), 100);
 })"""
 
 
@@ -35,17 +37,28 @@ def url():
 
 @pytest.fixture
 def visit(browser, url):
-    """Opens the page as a visitor with these means; in the end, nothing has jumped, failed or been asked of another origin."""
+    """Opens the page as a visitor with these means; in the end, nothing has jumped, failed or been
+    asked of another origin."""
     visits, errors, strangers, expected = [], [], [], []
 
     def visit(tab="", refusals=0, **means):
-        context = browser.new_context(**({"viewport": {"width": 1280, "height": 900}, "reduced_motion": "reduce"} | means))
+        context = browser.new_context(
+            **({"viewport": {"width": 1280, "height": 900}, "reduced_motion": "reduce"} | means)
+        )
         context.add_init_script("Math.random = () => 0.35;")
         page = context.new_page()
         page.set_default_timeout(20_000)
-        page.on("console", lambda said: errors.append(said.text) if said.type in ("error", "warning") else None)
+        page.on(
+            "console",
+            lambda said: errors.append(said.text) if said.type in ("error", "warning") else None,
+        )
         page.on("pageerror", lambda error: errors.append(str(error)))
-        page.on("request", lambda asked: None if asked.url.startswith((url, "blob:")) else strangers.append(asked.url))
+        page.on(
+            "request",
+            lambda asked: (
+                None if asked.url.startswith((url, "blob:")) else strangers.append(asked.url)
+            ),
+        )
         page.goto(f"{url}/{tab}")
         visits.append(page)
         expected.append(refusals)
@@ -55,7 +68,9 @@ def visit(browser, url):
     for page in visits:
         assert page.evaluate(SHIFTS) == []
         page.context.close()
-    assert [error for error in errors if REFUSED not in error] == [] and len(errors) == sum(expected)
+    assert [error for error in errors if REFUSED not in error] == [] and len(errors) == sum(
+        expected
+    )
     assert strangers == []
 
 
@@ -64,7 +79,8 @@ def stat(page, name, of="curves"):
 
 
 def settled(page, act, path="adr/predict", until=lambda asked: True):
-    """The last question that an action led to, and its answer, once nothing is asked any more and the question is the one that is meant."""
+    """The last question that an action led to, and its answer, once nothing is asked any more and
+    the question is the one that is meant."""
     asked, done = [], []
 
     def noted(request):
@@ -82,7 +98,11 @@ def settled(page, act, path="adr/predict", until=lambda asked: True):
     while quiet < 2 and patience > 0:
         count, patience = len(asked), patience - 1
         page.wait_for_timeout(60)
-        quiet = quiet + 1 if len(asked) == count and asked[-1] in done and until(asked[-1].post_data_json) else 0
+        quiet = (
+            quiet + 1
+            if len(asked) == count and asked[-1] in done and until(asked[-1].post_data_json)
+            else 0
+        )
     page.remove_listener("request", noted)
     page.remove_listener("requestfinished", finished)
     return asked[-1].post_data_json, asked[-1].response().json()
@@ -101,13 +121,19 @@ def drag(page, canvas, *points):
 
 
 def library(asked):
-    """What the library answers to a question of the tab of curves, strangers apart: prediction, band and truth."""
+    """What the library answers to a question of the tab of curves, strangers apart: prediction,
+    band and truth."""
     length_scale, k, t = (float(asked["hidden"][name]) for name in ("length_scale", "k", "t"))
-    family, seed = AdvectionDiffusionReaction(length_scale=length_scale, k_max=k, t=t), asked["hidden"]["seed"]
+    family, seed = (
+        AdvectionDiffusionReaction(length_scale=length_scale, k_max=k, t=t),
+        asked["hidden"]["seed"],
+    )
     operator = replace(family.sample_operator(generator_for("test", 0, seed)), k=k)
     pairs = family.sample_pairs(operator, 100, generator_for("test", 1, seed))
     v = torch.tensor([float(value) for value in asked["v"]])[None]
-    return *transduce.Transducer.from_pretrained("adr").regress(pairs[asked["examples"]]).predict(v, band=0.9), operator(v)
+    return *transduce.Transducer.from_pretrained("adr").regress(pairs[asked["examples"]]).predict(
+        v, band=0.9
+    ), operator(v)
 
 
 def shown_percent(value):
@@ -118,7 +144,9 @@ def holds(page, asked):
     """The numbers on the page are the library's."""
     u_hat, low, high, truth = library(asked)
     expect(stat(page, "error")).to_have_text(shown_percent(float(relative_l2(u_hat, truth))))
-    expect(stat(page, "inside")).to_have_text(shown_percent(float(((low <= truth) & (truth <= high)).double().mean())))
+    expect(stat(page, "inside")).to_have_text(
+        shown_percent(float(((low <= truth) & (truth <= high)).double().mean()))
+    )
     return True
 
 
@@ -139,7 +167,9 @@ def test_the_curve_follows_the_pointer(visit):
     change = np.subtract(asked["v"], before["v"])
     assert change.argmax() in range(38, 53) and change.max() > 0.8 and holds(page, asked)
     asked, _ = settled(page, lambda: drag(page, "#before", (0.1, 0.7), (0.5, 0.65), (0.97, 0.6)))
-    assert np.allclose(asked["v"][10:91], np.linspace(-1.48, -0.9, 81), atol=0.15) and holds(page, asked)
+    assert np.allclose(asked["v"][10:91], np.linspace(-1.48, -0.9, 81), atol=0.15) and holds(
+        page, asked
+    )
     expect(stat(page, "rate")).to_have_text(re.compile(r"^\d+$"))
 
 
@@ -164,12 +194,19 @@ def test_examples_come_and_go(visit):
 def test_a_click_shows_the_influence_of_an_example(visit):
     page = visit()
     page.wait_for_selector("#curves-stats[data-first]")
-    page.wait_for_function("() => [...document.querySelectorAll('.cell i')].some((bar) => bar.style.transform === 'scaleY(1)')")
+    page.wait_for_function(
+        "() => [...document.querySelectorAll('.cell i')].some((bar) => bar.style.transform === "
+        "'scaleY(1)')"
+    )
     asked, answer = settled(page, page.locator(".cell").nth(7).click, "adr/influence")
     assert asked["chosen"] == 7 and len(answer["influence"]) == 30 and answer["without"] is not None
     order = np.argsort(-np.abs(answer["influence"])).tolist()
-    expect(page.locator("#examples-message")).to_contain_text(f"Example 8 is number {order.index(7) + 1} of 30")
-    settled(page, lambda: page.locator("#after").click(position={"x": 250, "y": 150}), "adr/influence")
+    expect(page.locator("#examples-message")).to_contain_text(
+        f"Example 8 is number {order.index(7) + 1} of 30"
+    )
+    settled(
+        page, lambda: page.locator("#after").click(position={"x": 250, "y": 150}), "adr/influence"
+    )
     expect(page.locator(".cell.chosen")).to_have_count(1)
     page.locator(".cell.chosen").focus()
     asked, _ = settled(page, lambda: page.keyboard.press("Delete"))
@@ -185,23 +222,35 @@ def test_a_stranger_is_slipped_in_and_found(visit):
     assert asked["strangers"] == [17] and shown_percent(answer["error"]) != honest
     page.locator("#outliers").click()
     expect(page.locator("#examples-message")).to_contain_text("Example 18 does not belong")
-    expect(page.locator(".cell.outlier")).to_have_attribute("aria-label", re.compile("example 18, an outlier"))
+    expect(page.locator(".cell.outlier")).to_have_attribute(
+        "aria-label", re.compile("example 18, an outlier")
+    )
     asked, answer = settled(page, page.locator("#remove").click)
     assert 17 not in asked["examples"] and holds(page, asked)
     settled(page, lambda: page.locator("#n").fill("9"))
     page.locator("#outliers").click()
-    expect(page.locator("#examples-message")).to_have_text("9 examples; expected at least 10 to tell which do not belong. Give more.")
+    expect(page.locator("#examples-message")).to_have_text(
+        "9 examples; expected at least 10 to tell which do not belong. Give more."
+    )
 
 
 def test_the_hidden_operator_is_set_by_sliders_and_drawn_anew(visit):
     page = visit()
     page.wait_for_selector("#curves-stats[data-first]")
-    for slider, value, name, expected in (("#length", "2", "length_scale", 0.1), ("#k", "0.3", "k", 0.3), ("#t", "0.5", "t", 0.5)):
-        asked, _ = settled(page, lambda slider=slider, value=value: page.locator(slider).fill(value))
+    for slider, value, name, expected in (
+        ("#length", "2", "length_scale", 0.1),
+        ("#k", "0.3", "k", 0.3),
+        ("#t", "0.5", "t", 0.5),
+    ):
+        asked, _ = settled(
+            page, lambda slider=slider, value=value: page.locator(slider).fill(value)
+        )
         assert asked["hidden"][name] == expected
     assert holds(page, asked)
     asked, _ = settled(page, page.locator("#renew").click)
-    assert asked["hidden"] == {"seed": 2, "length_scale": 0.1, "k": 0.3, "t": 0.5} and holds(page, asked)
+    assert asked["hidden"] == {"seed": 2, "length_scale": 0.1, "k": 0.3, "t": 0.5} and holds(
+        page, asked
+    )
     page.locator("#t").fill("1.25")
     expect(page.locator("#operator-message")).to_contain_text("Beyond its training")
 
@@ -209,17 +258,29 @@ def test_the_hidden_operator_is_set_by_sliders_and_drawn_anew(visit):
 def test_a_fluid_is_stirred(visit):
     page = visit("#/flow")
     page.wait_for_selector("#flow-stats[data-answers]")
-    asked, answer = settled(page, lambda: page.locator("#flow-t").fill("2"), "burgers/predict", lambda asked: asked["fluid"]["t"] == 2)
+    asked, answer = settled(
+        page,
+        lambda: page.locator("#flow-t").fill("2"),
+        "burgers/predict",
+        lambda asked: asked["fluid"]["t"] == 2,
+    )
     assert asked["fluid"]["t"] == 2
     expect(stat(page, "error", "flow")).to_have_text(shown_percent(answer["error"]))
     expect(page.locator('[data-flow="t"]')).to_have_text("2 s later")
-    stirred, answer = settled(page, lambda: drag(page, "#flow-before", (0.3, 0.5), (0.7, 0.5)), "burgers/predict")
+    stirred, answer = settled(
+        page, lambda: drag(page, "#flow-before", (0.3, 0.5), (0.7, 0.5)), "burgers/predict"
+    )
     moved = np.frombuffer(base64.b64decode(stirred["v"]["data"]), "<f4").reshape(2, 64, 64)
     assert stirred["v"] != asked["v"] and moved[0, 32, 32] > 0 and answer["error"] < 0.1
     page.locator("#flow-reveal").click()
     expect(stat(page, "viscosity", "flow")).to_have_text(f"{answer['viscosity']:.3g}")
-    painted = "(id) => new Set(document.getElementById(id).getContext('2d').getImageData(0, 0, 200, 200).data).size"
-    assert all(page.evaluate(painted, f"flow-{name}") > 50 for name in ("before", "predicted", "true"))
+    painted = (
+        "(id) => new Set(document.getElementById(id).getContext('2d').getImageData(0, "
+        "0, 200, 200).data).size"
+    )
+    assert all(
+        page.evaluate(painted, f"flow-{name}") > 50 for name in ("before", "predicted", "true")
+    )
 
 
 def test_drawings_are_told_apart(visit):
@@ -232,7 +293,10 @@ def test_drawings_are_told_apart(visit):
     assert best == "3" and len(asked["names"]) == 50
     page.locator("#afresh").click()
     expect(page.locator(".class")).to_have_count(0)
-    for name, ways in (("bar", [(0.5, 0.2, 0.5, 0.8), (0.4, 0.25, 0.42, 0.85)]), ("dash", [(0.2, 0.5, 0.8, 0.5), (0.25, 0.4, 0.85, 0.42)])):
+    for name, ways in (
+        ("bar", [(0.5, 0.2, 0.5, 0.8), (0.4, 0.25, 0.42, 0.85)]),
+        ("dash", [(0.2, 0.5, 0.8, 0.5), (0.25, 0.4, 0.85, 0.42)]),
+    ):
         for x, y, to_x, to_y in ways:
             drag(page, "#pad", (x, y), (to_x, to_y))
             page.locator("#name").fill(name)
@@ -247,7 +311,8 @@ def test_drawings_are_told_apart(visit):
 DROP = """([name, bytes]) => {
   const data = new DataTransfer();
   data.items.add(new File([Uint8Array.from(bytes)], name));
-  document.getElementById("drop").dispatchEvent(new DragEvent("drop", { dataTransfer: data, bubbles: true, cancelable: true }));
+  const options = { dataTransfer: data, bubbles: true, cancelable: true };
+  document.getElementById("drop").dispatchEvent(new DragEvent("drop", options));
 }"""
 
 
@@ -255,10 +320,14 @@ def test_a_file_is_dropped_and_answered_and_a_bad_one_told_why(visit, url, tmp_p
     page = visit("#/data", refusals=1)
     page.wait_for_timeout(200)
     page.evaluate(DROP, ["holiday.npz", list(b"not an archive")])
-    expect(page.locator("#data-message")).to_contain_text("holiday.npz: the body of 14 bytes cannot be read as npz")
+    expect(page.locator("#data-message")).to_contain_text(
+        "holiday.npz: the body of 14 bytes cannot be read as npz"
+    )
     expect(page.locator("#save-npz")).to_have_attribute("aria-disabled", "true")
     page.evaluate(DROP, ["sample.csv", list(page.request.get(f"{url}/sample.csv").body())])
-    expect(page.locator("#data-message")).to_have_text("3 answers of shape 101 by adr, from 20 pairs.")
+    expect(page.locator("#data-message")).to_have_text(
+        "3 answers of shape 101 by adr, from 20 pairs."
+    )
     expect(page.locator("#query-value")).to_have_text("1 of 3")
     with page.expect_download() as download:
         page.locator("#save-npz").click()
@@ -289,8 +358,17 @@ def test_a_phone_shows_it_all_and_a_finger_draws(visit):
     finger = page.context.new_cdp_session(page)
 
     def swipe():
-        for kind, down in (("touchStart", 0.3), ("touchMove", 0.5), ("touchMove", 0.7), ("touchEnd", None)):
-            touches = [] if down is None else [{"x": box["x"] + box["width"] / 2, "y": box["y"] + down * box["height"]}]
+        for kind, down in (
+            ("touchStart", 0.3),
+            ("touchMove", 0.5),
+            ("touchMove", 0.7),
+            ("touchEnd", None),
+        ):
+            touches = (
+                []
+                if down is None
+                else [{"x": box["x"] + box["width"] / 2, "y": box["y"] + down * box["height"]}]
+            )
             finger.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": touches})
 
     asked, _ = settled(page, swipe)
@@ -307,7 +385,9 @@ def test_everything_is_in_reach_of_the_keyboard(visit):
     page.wait_for_selector("#curves-stats[data-first]")
     page.locator("#before").focus()
     before, _ = settled(page, lambda: page.keyboard.press("ArrowUp"))
-    asked, _ = settled(page, lambda: [page.keyboard.press(key) for key in ("ArrowRight", "ArrowRight", "PageUp")])
+    asked, _ = settled(
+        page, lambda: [page.keyboard.press(key) for key in ("ArrowRight", "ArrowRight", "PageUp")]
+    )
     assert np.subtract(asked["v"], before["v"]).argmax() in range(65, 75) and holds(page, asked)
     expect(page.locator("#before")).to_have_attribute("aria-valuetext", re.compile("point 7 of 9"))
     page.locator("#n").focus()
@@ -323,6 +403,8 @@ def test_everything_is_in_reach_of_the_keyboard(visit):
     expect(page.locator("#data")).to_be_visible()
     page.keyboard.press("ArrowRight")
     expect(page.locator("#curves")).to_be_visible()
-    unnamed = """() => [...document.querySelectorAll("button, input, select, a, canvas:not([aria-hidden])")].filter((one) =>
-      !(one.ariaLabel || one.textContent.trim() || one.closest("label") || one.closest("[aria-label]"))).map((one) => one.outerHTML)"""
+    controls = "button, input, select, a, canvas:not([aria-hidden])"
+    unnamed = f"""() => [...document.querySelectorAll("{controls}")]
+      .filter((one) => !(one.ariaLabel || one.textContent.trim()
+        || one.closest("label") || one.closest("[aria-label]"))).map((one) => one.outerHTML)"""
     assert json.dumps(page.evaluate(unnamed)) == "[]"

@@ -1,4 +1,5 @@
-"""Fields in patches: what the space keeps, what neighbours may know of each other, and the Transducer over both."""
+"""Fields in patches: what the space keeps, what neighbours may know of each other, and the
+Transducer over both."""
 
 import numpy as np
 import pytest
@@ -18,7 +19,11 @@ SMALL = {"depth": 2, "heads": 2, "width": 4, "hidden": 16, "neighbours": 1, "gai
 
 def transducer(**options):
     torch.manual_seed(0)
-    return Transducer(Patches(2, 6, 280.0, 10.0), Patches(2, 6, 1e5, 1e3), **(SMALL | options)).double().eval()
+    return (
+        Transducer(Patches(2, 6, 280.0, 10.0), Patches(2, 6, 1e5, 1e3), **(SMALL | options))
+        .double()
+        .eval()
+    )
 
 
 @pytest.fixture
@@ -50,7 +55,10 @@ def test_patches_are_read_alike_wherever_they_are():
 
 def test_neighbours_see_no_further_than_their_reach():
     torch.manual_seed(0)
-    layer, x = Neighbours(4, 2, 3, 8, reach=1).double(), torch.randn(1, 1, 7, 7, 4, dtype=torch.float64)
+    layer, x = (
+        Neighbours(4, 2, 3, 8, reach=1).double(),
+        torch.randn(1, 1, 7, 7, 4, dtype=torch.float64),
+    )
     moved = x.clone()
     moved[0, 0, 3, 3] += torch.tensor([1.0, -2.0, 0.5, 0.0])
     changed = (layer(x) != layer(moved)).any(-1)[0, 0]
@@ -63,7 +71,9 @@ def test_neighbours_are_attention_over_those_inside():
     layer, x = Neighbours(4, 1, 3, 8).double(), torch.randn(1, 1, 5, 6, 4, dtype=torch.float64)
     q, k, v = layer.query_key_value(layer.norm(x[0, 0, :2, :2].reshape(4, 4))).chunk(3, -1)
     a = (q[:1] @ k.T / 3**0.5).softmax(-1)
-    torch.testing.assert_close(layer(x)[:, :, 0, 0], layer.feedforward(x[:, :, 0, 0] + layer.out(a @ v)))
+    torch.testing.assert_close(
+        layer(x)[:, :, 0, 0], layer.feedforward(x[:, :, 0, 0] + layer.out(a @ v))
+    )
 
 
 def test_order_padding_and_queries(fields):
@@ -83,54 +93,85 @@ def test_any_size_of_field_and_any_kind_of_array(fields):
     T = transducer()
     assert T.regress(ExampleSet(v.numpy(), u.numpy()))(q.numpy()).shape == q.shape
     tall = [f.repeat(1, 3, 2) for f in fields]
-    assert isinstance(T.regress(ExampleSet(*[f.numpy() for f in tall[:2]]))(tall[2].numpy()), np.ndarray)
+    assert isinstance(
+        T.regress(ExampleSet(*[f.numpy() for f in tall[:2]]))(tall[2].numpy()), np.ndarray
+    )
 
 
 def globe(values, name, units):
     """Fields on 6 x 9 points of the globe, north first, an hour apart."""
     time = np.datetime64("2025-11-11T00", "s") + np.arange(len(values)) * np.timedelta64(1, "h")
-    coordinates = {"time": time, "lat": ("lat", np.arange(75, -76, -30.0), {"units": "degrees_north"}), "lon": np.arange(-180, 180, 40.0)}
-    return xr.DataArray(values.numpy(), {**coordinates, "number": 0}, ["time", "lat", "lon"], name, {"units": units})
+    coordinates = {
+        "time": time,
+        "lat": ("lat", np.arange(75, -76, -30.0), {"units": "degrees_north"}),
+        "lon": np.arange(-180, 180, 40.0),
+    }
+    return xr.DataArray(
+        values.numpy(), {**coordinates, "number": 0}, ["time", "lat", "lon"], name, {"units": units}
+    )
 
 
 def test_answers_about_the_globe_have_the_places_of_the_query_and_the_units_of_the_examples(fields):
     v, u, q = fields
     kelvin, pascal, asked = globe(v, "t2m", "K"), globe(u, "sp", "Pa"), globe(q, "t2m", "K")
-    O, plain = transducer().regress(ExampleSet(kelvin, pascal)), transducer().regress(ExampleSet(v, u))(q)
+    O, plain = (
+        transducer().regress(ExampleSet(kelvin, pascal)),
+        transducer().regress(ExampleSet(v, u))(q),
+    )
     answer = O(asked)
     assert answer.dims == asked.dims and answer.name == "sp" and answer.attrs == {"units": "Pa"}
     assert answer.coords.to_dataset().identical(asked.coords.to_dataset())
     np.testing.assert_array_equal(answer.values, plain.numpy())
     assert O.layer_estimates(asked).dims == ("layer", "time", "lat", "lon")
     unnamed = transducer().regress(ExampleSet(v, u))(asked)
-    assert unnamed.name is None and unnamed.attrs == {} and unnamed.lat.attrs == {"units": "degrees_north"}
+    assert (
+        unnamed.name is None
+        and unnamed.attrs == {}
+        and unnamed.lat.attrs == {"units": "degrees_north"}
+    )
     with pytest.raises(TransduceError, match="v has coordinates 'lat' of unequal steps"):
         O(asked.assign_coords(lat=[75.0, 45.0, 15.0, -15.0, -45.0, -90.0]))
 
 
 def test_a_day_of_era5_is_read_and_answered_in_its_units():
-    """Kelvin in and pascal out, whatever kind of array; the same weights tell hectopascal from degrees Celsius."""
+    """Kelvin in and pascal out, whatever kind of array; the same weights tell hectopascal from
+    degrees Celsius."""
     fields = open_climate(*real("era5_surface_2025_11_11.nc"))
     torch.manual_seed(0)
     T = Transducer(Patches(20, 6, 280.0, 20.0), Patches(20, 6, 1e5, 1e4), **SMALL).eval()
     kelvin, pascal = fields.to_xarray(fields.v, of="v"), fields.to_xarray(fields.u)
     answer = T.regress(ExampleSet(kelvin[:15], pascal[:15]))(kelvin[15:20])
     assert answer.coords.to_dataset().identical(pascal[15:20].coords.to_dataset())
-    assert answer.name == "sp" and answer.attrs == {"units": "Pa"} and answer.dtype == np.float32 and answer.shape == (5, 181, 360)
+    assert (
+        answer.name == "sp"
+        and answer.attrs == {"units": "Pa"}
+        and answer.dtype == np.float32
+        and answer.shape == (5, 181, 360)
+    )
     for kind in (np.asarray, torch.from_numpy):
         v, u = kind(fields.v), kind(fields.u)
-        np.testing.assert_array_equal(T.regress(ExampleSet(v[:15], u[:15]))(v[15:20]), answer.values)
+        np.testing.assert_array_equal(
+            T.regress(ExampleSet(v[:15], u[:15]))(v[15:20]), answer.values
+        )
     other = Transducer(Patches(20, 6, 6.85, 20.0), Patches(20, 6, 1e3, 1e2), **SMALL).eval()
     other.load_state_dict(T.state_dict())
     celsius, hectopascal = kelvin - 273.15, pascal / 100
-    np.testing.assert_allclose(100 * other.regress(ExampleSet(celsius[:15], hectopascal[:15]))(celsius[15:20]), answer, rtol=1e-4)
+    np.testing.assert_allclose(
+        100 * other.regress(ExampleSet(celsius[:15], hectopascal[:15]))(celsius[15:20]),
+        answer,
+        rtol=1e-4,
+    )
 
 
 def test_every_parameter_learns(fields):
     v, u, q = fields
     T = transducer().train()
     T.regress(ExampleSet(v, u))(q).square().sum().backward()
-    still = {name for name, p in T.named_parameters() if p.requires_grad and (p.grad is None or not p.grad.any())}
+    still = {
+        name
+        for name, p in T.named_parameters()
+        if p.requires_grad and (p.grad is None or not p.grad.any())
+    }
     assert still == set()
 
 
@@ -149,7 +190,9 @@ def test_gradients_are_the_same_with_checkpointing_and_less_is_held(fields, kapp
         with torch.autograd.graph.saved_tensors_hooks(hold, lambda t: t):
             errors = Episode(T)(v[None], u[None], q[None], u[None, :3])
         errors.sum().backward()
-        gradients[T.checkpointing] = {name: p.grad for name, p in T.named_parameters() if p.requires_grad}
+        gradients[T.checkpointing] = {
+            name: p.grad for name, p in T.named_parameters() if p.requires_grad
+        }
     assert held[True] < held[False] / 4
     assert all(gradient.any() for gradient in gradients[True].values())
     torch.testing.assert_close(gradients[True], gradients[False])
@@ -165,7 +208,13 @@ def test_weights_of_patches_come_back(tmp_path, fields):
 
 def test_what_does_not_fit_is_said(fields):
     v, u, q = fields
-    for options in ({"neighbours": -1}, {"G": False}, {"prior": {}}, {"init": "mirrored"}, {"init": "descent"}):
+    for options in (
+        {"neighbours": -1},
+        {"G": False},
+        {"prior": {}},
+        {"init": "mirrored"},
+        {"init": "descent"},
+    ):
         with pytest.raises(TransduceError, match="neighbours only among patches and with G"):
             transducer(**options)
     with pytest.raises(TransduceError, match="patches on both sides or on neither"):
@@ -173,11 +222,18 @@ def test_what_does_not_fit_is_said(fields):
     with pytest.raises(TransduceError, match="positive numbers"):
         Patches(0, 4)
     O = transducer().regress(ExampleSet(v, u))
-    with pytest.raises(TransduceError, match=r"at=\(3, 3\) was asked of 3 x 5 patches of 2 x 2 points"):
+    with pytest.raises(
+        TransduceError, match=r"at=\(3, 3\) was asked of 3 x 5 patches of 2 x 2 points"
+    ):
         O(q, at=(3, 3))
-    with pytest.raises(TransduceError, match=r"v has 3 x 4 patches and examples.u has 3 x 5 patches; expected as many"):
+    with pytest.raises(
+        TransduceError,
+        match=r"v has 3 x 4 patches and examples.u has 3 x 5 patches; expected as many",
+    ):
         O(q[:, :, :8])
-    with pytest.raises(TransduceError, match=r"examples.v has 3 x 5 patches and examples.u has 1 x 1 patches"):
+    with pytest.raises(
+        TransduceError, match=r"examples.v has 3 x 5 patches and examples.u has 1 x 1 patches"
+    ):
         transducer().regress(ExampleSet(v, u[:, :2, :2]))
     with pytest.raises(TransduceError, match="expected fields on a grid"):
         Patches(2, 4).encode(torch.zeros(1, 4, 4), torch.zeros(16, 2))

@@ -1,4 +1,5 @@
-"""The page's server: its numbers are the library's, its errors say what to do, and it serves this machine alone."""
+"""The page's server: its numbers are the library's, its errors say what to do, and it serves this
+machine alone."""
 
 import base64
 import io
@@ -31,7 +32,9 @@ V = (np.sin(np.pi * np.linspace(0, 1, 101)) ** 2).tolist()
 
 @pytest.fixture(scope="module")
 def client():
-    with TestClient(make_app(), base_url="http://127.0.0.1:8642", raise_server_exceptions=False) as client:
+    with TestClient(
+        make_app(), base_url="http://127.0.0.1:8642", raise_server_exceptions=False
+    ) as client:
         yield client
 
 
@@ -61,9 +64,13 @@ def array(found):
 
 @pytest.fixture(scope="module")
 def adr():
-    """The operator of HIDDEN, its pool of examples, and the images of these under another: as the page's rules say, by the library."""
+    """The operator of HIDDEN, its pool of examples, and the images of these under another: as the
+    page's rules say, by the library."""
     family = AdvectionDiffusionReaction(length_scale=0.2, k_max=0.1, t=0.8)
-    operator, other = (replace(family.sample_operator(generator_for("test", which, 3)), k=k) for which, k in ((0, 0.1), (2, 0.0)))
+    operator, other = (
+        replace(family.sample_operator(generator_for("test", which, 3)), k=k)
+        for which, k in ((0, 0.1), (2, 0.0))
+    )
     pairs = family.sample_pairs(operator, 100, generator_for("test", 1, 3))
     return transduce.Transducer.from_pretrained("adr"), operator, pairs, other(pairs.v)
 
@@ -73,11 +80,15 @@ def test_predictions_are_those_of_the_library(ask, adr, n):
     T, operator, pairs, _ = adr
     found = ask("adr/predict", hidden=HIDDEN, examples=list(range(n)), v=V)
     v = torch.tensor(V)[None]
-    for name, expected in zip(("u_hat", "low", "high"), T.regress(pairs[:n]).predict(v, band=0.9), strict=True):
+    for name, expected in zip(
+        ("u_hat", "low", "high"), T.regress(pairs[:n]).predict(v, band=0.9), strict=True
+    ):
         assert np.array_equal(array(found[name]), expected[0].numpy())
     u_hat, truth = torch.from_numpy(array(found["u_hat"]))[None], operator(v)
     assert np.array_equal(array(found["truth"]), truth[0].numpy())
-    assert found["error"] == float(relative_l2(u_hat, truth)) and found["squared"] == float(relative_mse(u_hat, truth))
+    assert found["error"] == float(relative_l2(u_hat, truth)) and found["squared"] == float(
+        relative_mse(u_hat, truth)
+    )
     assert found["milliseconds"] > 0 and found["regression"] > 0
 
 
@@ -107,7 +118,12 @@ def test_outliers_are_found(ask, adr):
 
 
 def test_a_solution_that_blows_up_has_no_truth(ask):
-    found = ask("adr/predict", hidden={**HIDDEN, "k": 0.4, "t": 1.25}, examples=list(range(20)), v=[3 * value for value in V])
+    found = ask(
+        "adr/predict",
+        hidden={**HIDDEN, "k": 0.4, "t": 1.25},
+        examples=list(range(20)),
+        v=[3 * value for value in V],
+    )
     assert found["truth"] is None and "error" not in found
     assert np.isfinite(array(found["u_hat"])).all()
 
@@ -132,8 +148,12 @@ def test_fields_are_those_of_the_library(ask, refused):
     assert found["viscosity"] == operator.nu
     stirred = ask("burgers/predict", fluid=fluid, n=3, v=packed(v[0]))
     assert stirred["u_hat"] == found["u_hat"] and stirred["v"] is None
-    assert np.array_equal(array(ask("burgers/examples", fluid=fluid, n=3)["u"]), pairs.u[..., ::2, ::2].numpy())
-    assert "expected (2, 64, 64)" in refused("burgers/predict", fluid=fluid, v=packed(np.zeros((2, 8, 8))))
+    assert np.array_equal(
+        array(ask("burgers/examples", fluid=fluid, n=3)["u"]), pairs.u[..., ::2, ::2].numpy()
+    )
+    assert "expected (2, 64, 64)" in refused(
+        "burgers/predict", fluid=fluid, v=packed(np.zeros((2, 8, 8)))
+    )
 
 
 def test_classes_are_those_of_the_library(ask, refused):
@@ -141,7 +161,9 @@ def test_classes_are_those_of_the_library(ask, refused):
     assert array(digits["images"]).shape == (50, 64) and digits["names"][::5] == list("0123456789")
     images = transduce.families.resized(load_digits().data[:21] / 16).astype(np.float32)
     names = [str(digit) for digit in load_digits().target[:20]]
-    found = ask("images/classify", names=names, images=packed(images[:20]), query=packed(images[20:]))
+    found = ask(
+        "images/classify", names=names, images=packed(images[:20]), query=packed(images[20:])
+    )
     classifier = TransducerClassifier().fit(images[:20], np.array(names))
     assert found["classes"] == classifier.classes_.tolist()
     assert found["p"] == classifier.predict_proba(images[20:])[0].tolist()
@@ -164,21 +186,30 @@ def test_a_sample_is_answered(client, ask, kind):
     content = client.get(f"/sample.{kind}").content
     found = ask("data/regress", files=[upload(f"sample.{kind}", content)])
     task = AdvectionDiffusionReaction().sample_task(20, 3, generator_for("test", 0))
-    mean, low, high = transduce.Transducer.from_pretrained("adr").regress(task.examples).predict(task.queries.v)
+    mean, low, high = (
+        transduce.Transducer.from_pretrained("adr").regress(task.examples).predict(task.queries.v)
+    )
     assert (found["model"], found["n"], found["shape"]) == ("adr", 20, [3, 101])
     assert found["fits"][0] == "adr" and "burgers" not in found["fits"]
     answered = np.load(io.BytesIO(base64.b64decode(found["npz"])))["u"]
     np.testing.assert_allclose(answered, mean.numpy(), atol=1e-6)
-    np.testing.assert_allclose(np.loadtxt(io.StringIO(found["csv"]), delimiter=","), answered, atol=1e-7)
+    np.testing.assert_allclose(
+        np.loadtxt(io.StringIO(found["csv"]), delimiter=","), answered, atol=1e-7
+    )
     for name, expected in (("u", mean), ("low", low), ("high", high)):
         np.testing.assert_allclose(array(found[name]), expected.numpy(), atol=1e-6)
 
 
 def test_pairs_and_queries_may_come_in_two_files_as_the_command_line_takes_them(ask):
     task = AdvectionDiffusionReaction().sample_task(10, 2, generator_for("test", 0))
-    files = [upload("v.npz", npz(v=task.queries.v)), upload("pairs.npz", npz(v=task.examples.v, u=task.examples.u))]
+    files = [
+        upload("v.npz", npz(v=task.queries.v)),
+        upload("pairs.npz", npz(v=task.examples.v, u=task.examples.u)),
+    ]
     found = ask("data/regress", files=files, model="adr-softmax")
-    expected = transduce.Transducer.from_pretrained("adr-softmax").regress(task.examples)(task.queries.v)
+    expected = transduce.Transducer.from_pretrained("adr-softmax").regress(task.examples)(
+        task.queries.v
+    )
     np.testing.assert_allclose(array(found["u"]), expected.numpy(), atol=1e-6)
     assert found["model"] == "adr-softmax" and found["low"] is None
 
@@ -186,11 +217,31 @@ def test_pairs_and_queries_may_come_in_two_files_as_the_command_line_takes_them(
 BAD_FILES = [
     ([("notes.txt", b"hello")], "notes.txt is neither .npz nor .csv"),
     ([("pairs.npz", b"PK not a zip")], "pairs.npz: the body of 12 bytes cannot be read as npz"),
-    ([("pairs.npz", npz(v=np.zeros((2, 101)), w=np.zeros((2, 101))))], "found v, w; expected one file with the pairs, v and u"),
-    ([("pairs.npz", npz(v=np.zeros((2, 101)), u=np.zeros((2, 101))))], "and no queries; expected functions to answer for"),
-    ([("pairs.npz", npz(v=np.zeros((2, 101)), u=np.zeros((3, 101)), v_query=np.zeros((1, 101))))], "u 3; expected the same number"),
-    ([("pairs.npz", npz(v=np.zeros((2, 9)), u=np.zeros((2, 9)), v_query=np.zeros((1, 9))))], "adr: examples.v has 9 points"),
-    ([("pairs.npz", npz(v=np.array([{}]), u=np.zeros((1, 9))))], "which is a pickle and is not read"),
+    (
+        [("pairs.npz", npz(v=np.zeros((2, 101)), w=np.zeros((2, 101))))],
+        "found v, w; expected one file with the pairs, v and u",
+    ),
+    (
+        [("pairs.npz", npz(v=np.zeros((2, 101)), u=np.zeros((2, 101))))],
+        "and no queries; expected functions to answer for",
+    ),
+    (
+        [
+            (
+                "pairs.npz",
+                npz(v=np.zeros((2, 101)), u=np.zeros((3, 101)), v_query=np.zeros((1, 101))),
+            )
+        ],
+        "u 3; expected the same number",
+    ),
+    (
+        [("pairs.npz", npz(v=np.zeros((2, 9)), u=np.zeros((2, 9)), v_query=np.zeros((1, 9))))],
+        "adr: examples.v has 9 points",
+    ),
+    (
+        [("pairs.npz", npz(v=np.array([{}]), u=np.zeros((1, 9))))],
+        "which is a pickle and is not read",
+    ),
     ([("a.csv", b"0,0.5,1\n0,1,0\n")], "begins with '0', and none with v, u or v_query"),
     ([("a.csv", b"v\r\n" * 4000)], "a.csv: the table has 4001 lines; expected at most 4000"),
     ([("a.csv", b"v\r" * 4000)], "a.csv: the table has 4001 lines"),
@@ -221,7 +272,9 @@ def test_visitors_are_told_of_their_own_warnings_at_once(monkeypatch):
 
     def told(n):
         functions = np.pad(np.random.default_rng(n).normal(size=(n, 99)), ((0, 0), (1, 1)))
-        files = [data.Upload(**upload("a.npz", npz(v=functions, u=functions, v_query=functions[:1])))]
+        files = [
+            data.Upload(**upload("a.npz", npz(v=functions, u=functions, v_query=functions[:1])))
+        ]
         return data.regress(data.Files(files=files))["warnings"]
 
     with telling_warnings(), ThreadPoolExecutor(2) as visitors:
@@ -246,14 +299,34 @@ def test_a_model_that_does_not_fit_says_which_do(client, refused):
 @pytest.mark.parametrize(
     ("path", "body", "says"),
     [
-        ("adr/predict", {"hidden": HIDDEN, "examples": [0], "v": [0.0] * 100}, "v: Tuple should have at least 101 items"),
-        ("adr/predict", {"hidden": HIDDEN, "examples": [0, 0], "v": V}, "2 examples, 1 of them distinct"),
+        (
+            "adr/predict",
+            {"hidden": HIDDEN, "examples": [0], "v": [0.0] * 100},
+            "v: Tuple should have at least 101 items",
+        ),
+        (
+            "adr/predict",
+            {"hidden": HIDDEN, "examples": [0, 0], "v": V},
+            "2 examples, 1 of them distinct",
+        ),
         ("adr/predict", {"hidden": HIDDEN, "examples": [], "v": V}, "expected one or more"),
-        ("adr/predict", {"hidden": HIDDEN, "examples": [100], "v": V}, "examples.0: Input should be less than 100"),
+        (
+            "adr/predict",
+            {"hidden": HIDDEN, "examples": [100], "v": V},
+            "examples.0: Input should be less than 100",
+        ),
         ("adr/examples", {"seed": 1, "k": 9}, "k: Input should be less than or equal to 0.4"),
         ("adr/outliers", {"hidden": HIDDEN, "examples": [0, 1]}, "expected at least 10"),
-        ("burgers/predict", {"fluid": {"seed": 1}, "v": {"shape": [2], "data": "no"}}, "v is not base64"),
-        ("burgers/predict", {"fluid": {"seed": 1}, "v": {"shape": [9], "data": ""}}, "v holds 0 bytes"),
+        (
+            "burgers/predict",
+            {"fluid": {"seed": 1}, "v": {"shape": [2], "data": "no"}},
+            "v is not base64",
+        ),
+        (
+            "burgers/predict",
+            {"fluid": {"seed": 1}, "v": {"shape": [9], "data": ""}},
+            "v holds 0 bytes",
+        ),
     ],
 )
 def test_a_bad_request_is_told_why(refused, path, body, says):
@@ -262,13 +335,18 @@ def test_a_bad_request_is_told_why(refused, path, body, says):
 
 def test_numbers_that_are_none_are_refused(client):
     body = '{"hidden": {"seed": 1}, "examples": [0], "v": [' + ",".join(["NaN"] * 101) + "]}"
-    response = client.post("/api/adr/predict", content=body, headers={"content-type": "application/json"})
+    response = client.post(
+        "/api/adr/predict", content=body, headers={"content-type": "application/json"}
+    )
     assert response.status_code == 400 and "expected finite numbers" in response.json()["detail"]
 
 
 def test_the_page_loads_nothing_from_elsewhere(client):
     response = client.get("/")
-    assert response.status_code == 200 and "default-src 'self'" in response.headers["content-security-policy"]
+    assert (
+        response.status_code == 200
+        and "default-src 'self'" in response.headers["content-security-policy"]
+    )
     for file in STATIC.iterdir():
         assert client.get(f"/{file.name}").content == file.read_bytes()
         text = file.read_text().replace("http://www.w3.org/2000/svg", "")
@@ -293,6 +371,8 @@ def test_the_command_says_where_the_page_is(monkeypatch):
 
     monkeypatch.setattr("transduce.playground.start", start)
     result = run("play", "--port", "8000", "--no-browser")
-    assert result.exit_code == 0 and "http://127.0.0.1:8000" in result.stdout and "opened" not in seen
+    assert (
+        result.exit_code == 0 and "http://127.0.0.1:8000" in result.stdout and "opened" not in seen
+    )
     run("play")
     assert seen == {"host": "127.0.0.1", "port": 8642, "opened": "http://127.0.0.1:8642"}

@@ -1,4 +1,5 @@
-"""What the prior promises: the closed form of its read-out, and all that the kernels promise besides."""
+"""What the prior promises: the closed form of its read-out, and all that the kernels promise
+besides."""
 
 from dataclasses import dataclass
 
@@ -18,7 +19,11 @@ SPACES = {"1-D": lambda: SineModes(8), "2-D": lambda: FourierModes((3, 3), chann
 
 def model(dims="2-D", depth=0, **prior):
     torch.manual_seed(0)
-    options = {"kappa": "representer", "heads": 2, "width": 6, "hidden": 12, "universal": False} if depth else {}
+    options = (
+        {"kappa": "representer", "heads": 2, "width": 6, "hidden": 12, "universal": False}
+        if depth
+        else {}
+    )
     space = SPACES[dims]
     T = Transducer(space(), space(), depth=depth, prior=SMALL | prior, **options).double()
     with torch.no_grad():
@@ -53,7 +58,9 @@ def test_tasks_and_queries_do_not_see_each_other(T):
     (v, u), (q, _) = coefficients(T, 2, 6, batch=2), coefficients(T, 3, 4, batch=2)
     together = T(v, u, q)
     for i in range(2):
-        alone = torch.cat([T(v[i : i + 1], u[i : i + 1], q[i : i + 1, j : j + 1]) for j in range(4)], 1)
+        alone = torch.cat(
+            [T(v[i : i + 1], u[i : i + 1], q[i : i + 1, j : j + 1]) for j in range(4)], 1
+        )
         assert torch.allclose(together[i : i + 1], alone, atol=1e-9)
 
 
@@ -61,7 +68,9 @@ def test_one_example_is_enough_to_answer_and_every_parameter_learns(T):
     v, u = coefficients(T, 2, 3)
     assert torch.isfinite(T(v[:, :1], u[:, :1], v)).all()
     T.train()(v, u, v).square().sum().backward()
-    assert all(p.grad is not None and p.grad.abs().max() > 0 for p in T.parameters() if p.requires_grad)
+    assert all(
+        p.grad is not None and p.grad.abs().max() > 0 for p in T.parameters() if p.requires_grad
+    )
 
 
 @pytest.mark.parametrize("dims", SPACES)
@@ -80,7 +89,9 @@ def test_answers_without_a_summary_are_affine_in_u(dims):
     T = model(dims)
     (v, u), (q, w) = coefficients(T, 2, 5), coefficients(T, 3, 5)
     zero, one, other = T(v, 0 * u, q), T(v, u, q), T(v, w, q)
-    assert torch.allclose(T(v, 2 * u - 3 * w, q) - zero, 2 * (one - zero) - 3 * (other - zero), atol=1e-8)
+    assert torch.allclose(
+        T(v, 2 * u - 3 * w, q) - zero, 2 * (one - zero) - 3 * (other - zero), atol=1e-8
+    )
 
 
 def test_the_read_out_minimises_the_squared_error_and_its_distance_from_the_prior():
@@ -100,7 +111,12 @@ def test_with_a_heavy_ridge_the_answer_is_the_prior():
     with torch.no_grad():
         T.prior.kappa.log_ridge.fill_(5.0)
     prior = T.prior.kappa
-    B = T.U.encode((prior.W_0 @ prior._channels(prior._inputs(v / T.spread), None)).unflatten(3, (12, 12))) * prior.unit
+    B = (
+        T.U.encode(
+            (prior.W_0 @ prior._channels(prior._inputs(v / T.spread), None)).unflatten(3, (12, 12))
+        )
+        * prior.unit
+    )
     assert torch.allclose(T(v, u, v), B, atol=1e-6)
     assert torch.allclose(model(readout=False)(v, u, v), B)
 
@@ -112,7 +128,9 @@ def test_one_large_example_spoils_neither_single_precision_nor_what_is_left_of_i
     exact, rounded = T(v, u, v[:, 1:]), single(v.float(), u.float(), v[:, 1:].float())
     assert (rounded - exact).norm() < 1e-3 * exact.norm()
     large_v, large_u = 1e4 * v[:, :1], 1e4 * u[:, :1]
-    residual = T.condition(torch.cat([large_v, v[:, 1:]], 1), torch.cat([large_u, u[:, 1:]], 1))[0].residual[:, :1]
+    residual = T.condition(torch.cat([large_v, v[:, 1:]], 1), torch.cat([large_u, u[:, 1:]], 1))[
+        0
+    ].residual[:, :1]
     assert torch.allclose(residual, large_u - T(v[:, 1:], u[:, 1:], large_v), rtol=1e-6, atol=0)
 
 
@@ -121,7 +139,9 @@ def test_layers_mix_the_lowest_frequencies_alone(dims, modes):
     layer = SpectralLayer(SPACES[dims]().dims, 2, modes, 0).double()
     x = torch.arange(12, dtype=torch.float64) / 12
     for frequency in range(7):
-        wave = torch.cos(2 * torch.pi * frequency * x) * torch.ones(1, 2, *[12] * (layer.dims - 1), 1, dtype=torch.float64)
+        wave = torch.cos(2 * torch.pi * frequency * x) * torch.ones(
+            1, 2, *[12] * (layer.dims - 1), 1, dtype=torch.float64
+        )
         for turned in (wave, wave.transpose(-1, -2)) if layer.dims == 2 else (wave,):
             size = layer._convolved(turned).abs().max()
             assert size > 1e-3 if frequency < modes else size < 1e-12
@@ -130,14 +150,19 @@ def test_layers_mix_the_lowest_frequencies_alone(dims, modes):
 @pytest.mark.parametrize("dims", [1, 2])
 def test_layers_multiply_fourier_transforms(dims):
     """The matrices are those of the FFT."""
-    layer, h = SpectralLayer(dims, 2, 3, 0).double(), torch.randn(4, 2, *[10, 12][-dims:], dtype=torch.float64)
+    layer, h = (
+        SpectralLayer(dims, 2, 3, 0).double(),
+        torch.randn(4, 2, *[10, 12][-dims:], dtype=torch.float64),
+    )
     R = torch.view_as_complex(layer.spectral).unflatten(0, (-1, 3) if dims == 2 else (3,))
     spectrum = torch.fft.rfftn(h, dim=list(range(2, 2 + dims)))
     mixed = torch.zeros(4, 4, *spectrum.shape[2:], dtype=spectrum.dtype)
     for k in np.ndindex(R.shape[:dims]):
         frequency = k if dims == 1 else (layer.rows[k[0]], k[1])
         mixed[(..., *frequency)] = spectrum[(..., *frequency)] @ R[k]
-    torch.testing.assert_close(layer._convolved(h), torch.fft.irfftn(mixed, s=h.shape[2:], dim=list(range(2, 2 + dims))))
+    torch.testing.assert_close(
+        layer._convolved(h), torch.fft.irfftn(mixed, s=h.shape[2:], dim=list(range(2, 2 + dims)))
+    )
 
 
 def test_shifted_functions_have_shifted_answers():

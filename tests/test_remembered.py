@@ -19,11 +19,16 @@ def region():
 
 def days(n, seed=0):
     """Fields like temperature in kelvin, and a smooth function of them like pressure in pascal."""
-    v = 280 + 8 * torch.randn(n, 3, 4, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    v = 280 + 8 * torch.randn(
+        n, 3, 4, generator=torch.Generator().manual_seed(seed), dtype=torch.float64
+    )
     return ExampleSet(v, 101_000 + 60 * (v - 280).roll(1, 2) + 3 * (v - 280) ** 2)
 
 
-COMPARED = [{}, {"slopes": 1.0, "reach": 12.0, "block": 2}]  # fields as a whole, and near each of four places
+COMPARED = [
+    {},
+    {"slopes": 1.0, "reach": 12.0, "block": 2},
+]  # fields as a whole, and near each of four places
 everywhere_and_near = pytest.mark.parametrize("compared", COMPARED, ids=["everywhere", "near"])
 
 
@@ -51,14 +56,18 @@ def test_slopes_come_beside_values_and_are_left_out_again():
     c = space.encode(f)
     assert c.shape == (20, 12 + 9 + 8) and space_from_config(space.config()).slopes
     torch.testing.assert_close(space.decode(c, (3, 4)), f)
-    warmer, steeper = (space.encode(f[:1] + change) - c[:1] for change in (torch.ones(3, 4), torch.arange(4.0)))
+    warmer, steeper = (
+        space.encode(f[:1] + change) - c[:1] for change in (torch.ones(3, 4), torch.arange(4.0))
+    )
     assert warmer[:, 12:21].abs().max() < 1e-9 and steeper[:, 12:21].min() > 0  # eastward
     assert warmer[:, :12].norm() < 0.5 * (space.root / space.unit).expand(3, 4).norm()
 
 
 @pytest.mark.parametrize("shape", [(5, 3, 5), (5, 12), (3, 4)])
 def test_a_region_says_what_it_expects(shape):
-    with pytest.raises(TransduceError, match=r"expects \(n, 3, 4\), fields from 60 to 40 N and 0 to 30 E"):
+    with pytest.raises(
+        TransduceError, match=r"expects \(n, 3, 4\), fields from 60 to 40 N and 0 to 30 E"
+    ):
         region().check(torch.zeros(shape), None, "v")
 
 
@@ -72,9 +81,18 @@ def test_regions_are_on_the_globe(lat):
         Region(LAT, LON, reach=-1.0)
 
 
-@pytest.mark.parametrize(("kappa", "U"), [("representer", Region(LAT, LON)), ("metric", Region(LAT[:2], LON)), ("metric", Euclidean(12))])
+@pytest.mark.parametrize(
+    ("kappa", "U"),
+    [
+        ("representer", Region(LAT, LON)),
+        ("metric", Region(LAT[:2], LON)),
+        ("metric", Euclidean(12)),
+    ],
+)
 def test_what_looks_near_places_answers_at_their_points(kappa, U):
-    with pytest.raises(TransduceError, match="expected kappa='metric', and for U a Region of the same grid"):
+    with pytest.raises(
+        TransduceError, match="expected kappa='metric', and for U a Region of the same grid"
+    ):
         Transducer(Region(LAT, LON, reach=12.0), U, depth=1, kappa=kappa)
 
 
@@ -85,14 +103,22 @@ def test_signals_are_positive():
 
 def test_a_field_that_says_it_is_elsewhere_is_refused():
     T, one = model(), days(5)
-    on_grid = [xr.DataArray(f.numpy(), {"lat": list(LAT), "lon": list(LON)}, ["time", "lat", "lon"]) for f in (one.v, one.u)]
+    on_grid = [
+        xr.DataArray(f.numpy(), {"lat": list(LAT), "lon": list(LON)}, ["time", "lat", "lon"])
+        for f in (one.v, one.u)
+    ]
     u_hat = T.regress(ExampleSet(*on_grid))(on_grid[0])
     assert u_hat.dims == ("time", "lat", "lon") and np.array_equal(u_hat["lat"], LAT)
-    with pytest.raises(TransduceError, match=r"v has latitude from 40 to 60; this model expects 60 to 40. .*regress_climate"):
+    with pytest.raises(
+        TransduceError,
+        match=r"v has latitude from 40 to 60; this model expects 60 to 40. .*regress_climate",
+    ):
         T.regress(ExampleSet(*on_grid))(on_grid[0].isel(lat=slice(None, None, -1)))
     for names in ({}, {"lat": "latitude", "lon": "longitude"}):
         shifted = on_grid[0].assign_coords(lon=on_grid[0]["lon"] + 100).rename(names)
-        with pytest.raises(TransduceError, match="v has longitude from 100 to 130; this model expects 0 to 30"):
+        with pytest.raises(
+            TransduceError, match="v has longitude from 100 to 130; this model expects 0 to 30"
+        ):
             T.regress(ExampleSet(*on_grid))(shifted)
 
 
@@ -100,10 +126,16 @@ def test_training_on_leaves_the_units_of_what_is_remembered():
     class Warmer:
         def sample_task(self, n, m, generator):
             one = days(n + m)
-            return Task(ExampleSet(one.v[:n] + 50, one.u[:n]), ExampleSet(one.v[n:] + 50, one.u[n:]))
+            return Task(
+                ExampleSet(one.v[:n] + 50, one.u[:n]), ExampleSet(one.v[n:] + 50, one.u[n:])
+            )
 
     R = model().remember(days(40))
-    before = {name: value.clone() for name, value in R.state_dict().items() if name.startswith(("V.", "U.", "prior."))}
+    before = {
+        name: value.clone()
+        for name, value in R.state_dict().items()
+        if name.startswith(("V.", "U.", "prior."))
+    }
     metatrain(R, Warmer(), Training(steps=1, tasks=1, n=(4, 4), queries=2, warmup=1, muon_lr=0.0))
     assert all(torch.equal(R.state_dict()[name], value) for name, value in before.items())
 
@@ -125,9 +157,15 @@ def test_a_kernel_at_a_place_is_that_of_fields_seen_from_there():
     near, place = space.neighbourhoods()
     assert place.tolist() == [0, 0, 1, 1, 0, 0, 1, 1, 2, 2, 3, 3]
     values, slopes = near[:, :12], near[:, 12:]
-    torch.testing.assert_close(values.mean(1), torch.ones(4)), torch.testing.assert_close(slopes.mean(1), torch.ones(4))
+    (
+        torch.testing.assert_close(values.mean(1), torch.ones(4)),
+        torch.testing.assert_close(slopes.mean(1), torch.ones(4)),
+    )
     assert values[0].argmax() in (0, 1, 4, 5) and values[3].argmin() == 0
-    metric, v, u, asked = Metric(29, 12).double(), *(torch.randn(1, n, d).double() for n, d in ((9, 29), (9, 12), (4, 29)))
+    metric, v, u, asked = (
+        Metric(29, 12).double(),
+        *(torch.randn(1, n, d).double() for n, d in ((9, 29), (9, 12), (4, 29))),
+    )
     local = Local(metric, near.double(), place)
     answers = local(local.condition(v, u), asked)
     for p in range(4):
@@ -158,7 +196,9 @@ def test_what_is_left_of_an_example_is_what_the_others_leave(compared):
 @everywhere_and_near
 def test_examples_that_are_masked_do_not_count(compared):
     T, pairs, asked = model(compared), days(12), days(3, seed=1).v
-    (v, _), (u, _), (q, _) = (T.encode(s, f, None, "f") for s, f in ((T.V, pairs.v), (T.U, pairs.u), (T.V, asked)))
+    (v, _), (u, _), (q, _) = (
+        T.encode(s, f, None, "f") for s, f in ((T.V, pairs.v), (T.U, pairs.u), (T.V, asked))
+    )
     mask = torch.arange(12)[None] < 8
     kept, alone = T.condition(v[None], u[None], mask), T.condition(v[None, :8], u[None, :8])
     torch.testing.assert_close(T.query(kept, q[None])[-1], T.query(alone, q[None])[-1])
@@ -193,7 +233,9 @@ def test_new_examples_say_how_their_operator_differs(compared):
         kappa = R.layers[0].kappa
         getattr(kappa, "of", kappa).log_signal.fill_(np.log(20.0) / 10)
     moved = ExampleSet(today.v, today.u + 2_000)
-    error, stale = ((R.regress(e)(asked.v) - (asked.u + 2_000)).square().mean() for e in (moved, today))
+    error, stale = (
+        (R.regress(e)(asked.v) - (asked.u + 2_000)).square().mean() for e in (moved, today)
+    )
     assert error < 0.3 * stale
 
 

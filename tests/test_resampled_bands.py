@@ -16,7 +16,9 @@ from transduce.uncertainty.conformal import place_of, smallest
 
 @pytest.fixture(scope="module")
 def adr():
-    return Transducer.from_pretrained("adr"), AdvectionDiffusionReaction().sample_task(30, 60, generator_for("validation", 3))
+    return Transducer.from_pretrained("adr"), AdvectionDiffusionReaction().sample_task(
+        30, 60, generator_for("validation", 3)
+    )
 
 
 @pytest.mark.parametrize("bands", [bootstrap, conformal])
@@ -38,7 +40,11 @@ def test_the_conformal_band_is_that_of_its_formula(adr):
     for i in range(n):
         O = T.regress(examples[[j for j in range(n) if j != i]])
         own, other = O(examples.v[i : i + 1])[0], O(v)
-        R = (own - examples.u[i]).abs() / own.square().mean().sqrt() * other.square().mean(1, keepdim=True).sqrt()
+        R = (
+            (own - examples.u[i]).abs()
+            / own.square().mean().sqrt()
+            * other.square().mean(1, keepdim=True).sqrt()
+        )
         ends.append((other - R, other + R))
     lows, highs = (torch.stack(part).sort(0).values for part in zip(*ends, strict=True))
     torch.testing.assert_close(low, lows[1], rtol=1e-3, atol=1e-4)
@@ -52,7 +58,9 @@ def test_ends_of_a_low_level_are_in_order(adr):
 
 
 def test_a_place_for_each_level():
-    assert [place_of(level, n) for level, n in ((0.9, 9), (0.9, 20), (0.5, 3))] == pytest.approx([1, 2.1, 2])
+    assert [place_of(level, n) for level, n in ((0.9, 9), (0.9, 20), (0.5, 3))] == pytest.approx(
+        [1, 2.1, 2]
+    )
     with pytest.raises(TransduceError, match="at least 9 examples; 8"):
         place_of(0.9, 8)
     ends = torch.tensor([[3.0], [1.0], [2.0]])
@@ -83,7 +91,12 @@ def test_bad_input_is_answered(bands, adr):
 def prior_model():
     torch.manual_seed(0)
     space = {"modes": (3, 3), "channels": 2}
-    T = Transducer(FourierModes(**space), FourierModes(**space), depth=0, prior={"channels": 5, "layers": 2, "modes": 3, "grid": 8}).eval()
+    T = Transducer(
+        FourierModes(**space),
+        FourierModes(**space),
+        depth=0,
+        prior={"channels": 5, "layers": 2, "modes": 3, "grid": 8},
+    ).eval()
     v = torch.randn(10, 2, 9, 9, generator=torch.Generator().manual_seed(1))
     return T, ExampleSet(v[:8], (v + 0.3 * v.roll(1, -1) ** 2)[:8]), v[8:]
 
@@ -91,7 +104,9 @@ def prior_model():
 def left_out(T, examples, v, J):
     n = len(examples)
     full = J(T.regress(examples)(v))
-    return torch.stack([full - J(T.regress(examples[[j for j in range(n) if j != i]])(v)) for i in range(n)])
+    return torch.stack(
+        [full - J(T.regress(examples[[j for j in range(n) if j != i]])(v)) for i in range(n)]
+    )
 
 
 def test_influence_is_leaving_out_where_regression_is_linear():
@@ -99,7 +114,9 @@ def test_influence_is_leaving_out_where_regression_is_linear():
     T, examples, v = prior_model()
     with torch.no_grad():
         exact = left_out(T, examples, v, lambda u: u[:, 0].sum())
-    torch.testing.assert_close(influence(T.regress(examples), v, lambda u: u[:, 0].sum()), exact, rtol=0.1, atol=0.02)
+    torch.testing.assert_close(
+        influence(T.regress(examples), v, lambda u: u[:, 0].sum()), exact, rtol=0.1, atol=0.02
+    )
 
 
 def test_influence_ranks_as_leaving_out_does(adr):

@@ -1,4 +1,5 @@
-"""The server's answers: the library's own numbers, as JSON and as npz, from operators that are kept for a while, within limits."""
+"""The server's answers: the library's own numbers, as JSON and as npz, from operators that are kept
+for a while, within limits."""
 
 import asyncio
 import importlib
@@ -58,11 +59,21 @@ O = T.regress(ExampleSet(v, u))
 
 
 def client(models=None, address="testclient", **options):
-    return TestClient(make_app(models or {"sines": T}, **options), "http://localhost", client=(address, 1), raise_server_exceptions=False)
+    return TestClient(
+        make_app(models or {"sines": T}, **options),
+        "http://localhost",
+        client=(address, 1),
+        raise_server_exceptions=False,
+    )
 
 
 def as_json(**fields):
-    return {"json": {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in fields.items()}}
+    return {
+        "json": {
+            name: value.tolist() if isinstance(value, np.ndarray) else value
+            for name, value in fields.items()
+        }
+    }
 
 
 def as_npz(**fields):
@@ -111,12 +122,19 @@ def test_two_dimensions_and_channels():
     O = T.regress(ExampleSet(v, v[::-1].copy()))
     with client({"sines": transducer(), "waves": T}) as server:
         assert [model["name"] for model in server.get("/models").json()] == ["sines", "waves"]
-        assert server.get("/models").json()[1] == {"name": "waves", "dimensions": 2, "channels": {"v": 2, "u": 2}, "bands": True}
+        assert server.get("/models").json()[1] == {
+            "name": "waves",
+            "dimensions": 2,
+            "channels": {"v": 2, "u": 2},
+            "bands": True,
+        }
         sent = {"content": write_npz({"v": v, "u": v[::-1]}), "headers": NPZ}
         made = server.post("/operators?model=waves", **sent).json()
         assert (made["model"], made["n"], made["v"]) == ("waves", 4, [4, 2, 8, 8])
         for at in (16, [16, 12], [[0.1, 0.2], [0.5, 0.5], [0.0, 0.9]]):
-            answer = server.post(f"/operators/{made['id']}/predict", json={"v": v[:2].tolist(), "at": at}).json()
+            answer = server.post(
+                f"/operators/{made['id']}/predict", json={"v": v[:2].tolist(), "at": at}
+            ).json()
             asked = tuple(at) if at == [16, 12] else at
             np.testing.assert_array_equal(np.float32(answer["u"]), O(v[:2], at=asked))
 
@@ -125,9 +143,15 @@ def test_what_the_model_warns_of_is_answered():
     coarse = v[:, ::2]
     with telling_warnings(), client() as server:
         made = server.post("/operators", **as_json(v=coarse, u=u)).json()
-        assert any("9 points, enough for 7 modes; this model reads 8" in warning for warning in made["warnings"])
+        assert any(
+            "9 points, enough for 7 modes; this model reads 8" in warning
+            for warning in made["warnings"]
+        )
         assert server.get(f"/operators/{made['id']}").json() == made
-        fine, rough = (server.post(f"/operators/{made['id']}/predict", **as_json(v=f)).json() for f in (v_query, v_query[:, ::2]))
+        fine, rough = (
+            server.post(f"/operators/{made['id']}/predict", **as_json(v=f)).json()
+            for f in (v_query, v_query[:, ::2])
+        )
     assert fine["warnings"] == [] and len(rough["warnings"]) == 1
 
 
@@ -149,13 +173,21 @@ def test_operators_expire_and_make_room():
     with client(operators=operators, clock=clock) as server:
         first, second = regressed(server), regressed(server)
         clock.now = 50.0
-        assert server.get(f"/operators/{first}").status_code == 200  # used: from now on another 60 s
+        assert (
+            server.get(f"/operators/{first}").status_code == 200
+        )  # used: from now on another 60 s
         clock.now = 70.0
-        assert "Send its examples again" in said(server.post(f"/operators/{second}/predict", **as_json(v=v_query)), 404)
+        assert "Send its examples again" in said(
+            server.post(f"/operators/{second}/predict", **as_json(v=v_query)), 404
+        )
         third, fourth = regressed(server), regressed(server)
         assert server.get(f"/operators/{first}").status_code == 200
         fifth = regressed(server)  # in the place of the one that was used longest ago
-        left = [id for id in (first, third, fourth, fifth) if server.get(f"/operators/{id}").status_code == 200]
+        left = [
+            id
+            for id in (first, third, fourth, fifth)
+            if server.get(f"/operators/{id}").status_code == 200
+        ]
         assert left == [first, fourth, fifth]
         assert server.get("/health").json() == {"status": "ok", "operators": 3, "bytes": 3 * each}
         assert server.delete(f"/operators/{first}").status_code == 204
@@ -168,11 +200,18 @@ def test_operators_expire_and_make_room():
 def test_operators_take_no_more_bytes_than_they_may():
     each = held_bytes(O)
     alone, shared = (held_bytes(T.regress(ExampleSet(v, u_here))) for u_here in (v.copy(), v))
-    assert v.nbytes + u.nbytes < each == alone == shared + v.nbytes  # memory that is shared counts once
+    assert (
+        v.nbytes + u.nbytes < each == alone == shared + v.nbytes
+    )  # memory that is shared counts once
     wide = transducer(hidden=512)
-    assert held_bytes(wide.regress(ExampleSet(v, u))) < sum(p.nbytes for p in wide.parameters())  # the model does not count
+    assert held_bytes(wide.regress(ExampleSet(v, u))) < sum(
+        p.nbytes for p in wide.parameters()
+    )  # the model does not count
     operators = Operators(most_bytes=2 * each)
-    kept = [operators.add(Regressed("sines", T.regress(ExampleSet(v.copy(), u.copy())), 1.0, [])) for _ in range(3)]
+    kept = [
+        operators.add(Regressed("sines", T.regress(ExampleSet(v.copy(), u.copy())), 1.0, []))
+        for _ in range(3)
+    ]
     assert operators.bytes == 2 * each and operators.get(kept[0].id) is None
     with pytest.raises(TooLargeError, match="Send fewer examples"):
         Operators(most_bytes=each - 1).add(kept[0].regressed)
@@ -181,7 +220,11 @@ def test_operators_take_no_more_bytes_than_they_may():
 @pytest.mark.parametrize(
     ("fields", "status", "words"),
     [
-        ({"v": functions(1001, 17), "u": functions(1001, 17)}, 413, "examples: 1001; this server takes at most 1000"),
+        (
+            {"v": functions(1001, 17), "u": functions(1001, 17)},
+            413,
+            "examples: 1001; this server takes at most 1000",
+        ),
         ({"v": functions(1, 2**17 + 1)}, 413, "coarser grid"),
         ({"x": functions(4097)}, 413, "positions in x: 4097"),
         ({"u": functions(5, 17)}, 422, "examples.v holds 6 functions and examples.u 5"),
@@ -194,7 +237,9 @@ def test_operators_take_no_more_bytes_than_they_may():
 )
 def test_examples_that_do_not_fit(fields, status, words):
     with client() as server:
-        assert words in said(server.post("/operators", **as_npz(**{"v": v, "u": u, **fields})), status)
+        assert words in said(
+            server.post("/operators", **as_npz(**{"v": v, "u": u, **fields})), status
+        )
         assert server.get("/health").json()["operators"] == 0
 
 
@@ -204,8 +249,16 @@ def test_examples_that_do_not_fit(fields, status, words):
         ({"at": 0}, 422, "at least 1"),
         ({"at": 1.5}, 422, "whole numbers of points"),
         ({"at": 2**17 + 1}, 413, "points to answer at"),
-        ({"at": 2**17, "v": functions(100, 17)}, 413, "numbers of the answer: 13107200; this server takes at most 4194304"),
-        ({"at": 1, "v": functions(10_001, 17)}, 413, "queries: 10001; this server takes at most 10000"),
+        (
+            {"at": 2**17, "v": functions(100, 17)},
+            413,
+            "numbers of the answer: 13107200; this server takes at most 4194304",
+        ),
+        (
+            {"at": 1, "v": functions(10_001, 17)},
+            413,
+            "queries: 10001; this server takes at most 10000",
+        ),
         ({"at": [0.5, 2.0]}, 422, "expected within [0, 1]"),
         ({"band": 1.0}, 422, "band=1.0"),
         ({"band": "wide"}, 422, "band is wide; expected a share"),
@@ -216,18 +269,27 @@ def test_examples_that_do_not_fit(fields, status, words):
 def test_queries_that_do_not_fit(fields, status, words):
     with client() as server:
         id = regressed(server, u=1e37 * u) if "finite" in words else regressed(server)
-        assert words in said(server.post(f"/operators/{id}/predict", **as_json(**{"v": v_query, **fields})), status)
+        assert words in said(
+            server.post(f"/operators/{id}/predict", **as_json(**{"v": v_query, **fields})), status
+        )
 
 
 def test_queries_take_no_more_coefficients_than_examples_may():
-    assert predict(O, {"v": functions(12, 17), "at": 1}, Sizes(coefficients=100))["u"].shape == (12, 1)
-    with pytest.raises(TooLargeError, match="coefficients of all queries: 104; this server takes at most 100"):
+    assert predict(O, {"v": functions(12, 17), "at": 1}, Sizes(coefficients=100))["u"].shape == (
+        12,
+        1,
+    )
+    with pytest.raises(
+        TooLargeError, match="coefficients of all queries: 104; this server takes at most 100"
+    ):
         predict(O, {"v": functions(13, 17), "at": 1}, Sizes(coefficients=100))
 
 
 def test_places_of_a_kernel_share_the_examples():
     lat, lon = (50.0, 47.5, 45.0, 42.5), (0.0, 2.5, 5.0)
-    near = Transducer(Region(lat, lon, reach=5.0, block=2), Region(lat, lon), depth=1, kappa="metric").eval()  # four places
+    near = Transducer(
+        Region(lat, lon, reach=5.0, block=2), Region(lat, lon), depth=1, kappa="metric"
+    ).eval()  # four places
     fields = {name: functions(6, *near.V.grid, seed=seed) for seed, name in enumerate("vu")}
     assert len(condition({"near": near}, fields, "near", Sizes(examples=24)).operator.examples) == 6
     with pytest.raises(TooLargeError, match="examples: 6; this server takes at most 5"):
@@ -236,7 +298,9 @@ def test_places_of_a_kernel_share_the_examples():
 
 def test_unknown_models_and_types():
     with client() as server:
-        assert "this server has no model 'adr'; it has sines" in said(server.post("/operators", **as_json(v=v, u=u, model="adr")), 422)
+        assert "this server has no model 'adr'; it has sines" in said(
+            server.post("/operators", **as_json(v=v, u=u, model="adr")), 422
+        )
         assert "expected the header Content-Type" in said(
             server.post("/operators", content=b"{}", headers={"content-type": "text/plain"}), 415
         )
@@ -247,8 +311,13 @@ def test_unknown_models_and_types():
 def test_rate_of_each_address():
     clock = Clock()
     app = make_app({"sines": T}, Limits(rate=2.0), clock=clock)
-    one, other = (TestClient(app, "http://localhost", client=(address, 1)) for address in ("10.0.0.1", "10.0.0.2"))
-    assert [one.get("/health").status_code for _ in range(5)] == [200] * 4 + [429]  # two seconds' worth at once
+    one, other = (
+        TestClient(app, "http://localhost", client=(address, 1))
+        for address in ("10.0.0.1", "10.0.0.2")
+    )
+    assert [one.get("/health").status_code for _ in range(5)] == [200] * 4 + [
+        429
+    ]  # two seconds' worth at once
     assert one.get("/health").headers["retry-after"] == "1"
     assert other.get("/health").status_code == 200
     clock.now = 0.5
@@ -274,16 +343,34 @@ def test_token():
             answer = server.get("/models", headers=headers)
             assert words in said(answer, 401) and answer.headers["www-authenticate"] == "Bearer"
         assert server.get("/openapi.json").status_code == 401
-        assert server.get("/models", headers={"authorization": f"Bearer {TOKEN}"}).status_code == 200
+        assert (
+            server.get("/models", headers={"authorization": f"Bearer {TOKEN}"}).status_code == 200
+        )
         assert server.get("/health", headers={"host": "anywhere.example"}).status_code == 200
 
 
 def test_other_hosts_are_refused_on_loopback():
     with client() as server:
-        for host in ("localhost", "localhost:8000", "127.0.0.1", "127.8.0.1:80", "[::1]:8000", "[::1]"):
+        for host in (
+            "localhost",
+            "localhost:8000",
+            "127.0.0.1",
+            "127.8.0.1:80",
+            "[::1]:8000",
+            "[::1]",
+        ):
             assert server.get("/health", headers={"host": host}).status_code == 200, host
-        for host in ("evil.example", "evil.example:8000", "127.0.0.1.evil.example", "localhost.evil.example", "10.0.0.1", ""):
-            assert "is for localhost" in said(server.get("/health", headers={"host": host}), 421), host
+        for host in (
+            "evil.example",
+            "evil.example:8000",
+            "127.0.0.1.evil.example",
+            "localhost.evil.example",
+            "10.0.0.1",
+            "",
+        ):
+            assert "is for localhost" in said(server.get("/health", headers={"host": host}), 421), (
+                host
+            )
     assert not is_loopback("0.0.0.0") and not is_loopback("::") and is_loopback("::1")
 
 
@@ -291,10 +378,16 @@ def test_command_line_refuses(tmp_path):
     assert "Set TRANSDUCE_TOKEN, or leave out --host" in fails("serve", "--host", "0.0.0.0")
     assert "expected 16 or more" in fails("serve", "--host", "0.0.0.0", "--token", "short")
     assert "no model is called 'adx'" in fails("serve", "--model", "adx")
-    assert "called adr, adr; expected each name once" in fails("serve", "--model", f"adr,{tmp_path / 'adr.safetensors'}")
+    assert "called adr, adr; expected each name once" in fails(
+        "serve", "--model", f"adr,{tmp_path / 'adr.safetensors'}"
+    )
     with bound("127.0.0.1", 0) as taken:
-        assert "Give another --port" in fails("serve", "--model", "adr", "--port", taken.getsockname()[1])
-    assert "Give another --port" in fails("serve", "--model", "adr", "--host", "no.such.host.invalid", "--token", TOKEN)
+        assert "Give another --port" in fails(
+            "serve", "--model", "adr", "--port", taken.getsockname()[1]
+        )
+    assert "Give another --port" in fails(
+        "serve", "--model", "adr", "--host", "no.such.host.invalid", "--token", TOKEN
+    )
 
 
 def test_work_that_finds_no_room_is_refused():
@@ -373,7 +466,13 @@ def test_an_answer_that_is_read_slowly_is_given_up(monkeypatch):
     for pace, whole in ((10, True), (1000, False)):  # ten seconds by its size; 0.3 s
         monkeypatch.setattr("transduce.serving.limits.PACE", pace)
         sent.clear()
-        asyncio.run(guard({"type": "http", "path": "/", "headers": [(b"host", b"localhost")]}, receive, read_slowly))
+        asyncio.run(
+            guard(
+                {"type": "http", "path": "/", "headers": [(b"host", b"localhost")]},
+                receive,
+                read_slowly,
+            )
+        )
         assert guard.held == 0 and (len(sent) == 11) is whole and len(sent) > 1
 
 

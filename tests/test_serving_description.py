@@ -1,4 +1,5 @@
-"""The server's OpenAPI description held against it by schemathesis: every status, type and schema, and no request that breaks it."""
+"""The server's OpenAPI description held against it by schemathesis: every status, type and schema,
+and no request that breaks it."""
 
 import numpy as np
 import schemathesis
@@ -17,33 +18,46 @@ from transduce.types import ExampleSet
 
 TOKEN = "0123456789abcdef"
 AUTHORISED = {"Authorization": f"Bearer {TOKEN}"}
-# A description cannot say that u has as many functions as v (422), how large an answer is (413), or what bytes are an archive (400); what
-# it forbids may also be refused for its size.
+# A description cannot say that u has as many functions as v (422), how large an answer is (413), or
+# what bytes are an archive (400); what it forbids may also be refused for its size.
 CONFIG = {
     "checks": {
         "positive_data_acceptance": {"expected-statuses": ["2XX", "400", "404", "413", "422"]},
-        "negative_data_rejection": {"expected-statuses": ["400", "401", "404", "405", "413", "415", "422"]},
+        "negative_data_rejection": {
+            "expected-statuses": ["400", "401", "404", "405", "413", "415", "422"]
+        },
     },
-    "generation": {"with-security-parameters": False},  # the token comes with every case; that it is asked for is a check of its own
+    "generation": {
+        "with-security-parameters": False
+    },  # the token comes with every case; that it is asked for is a check of its own
 }
 
 
 numbers = st.floats(width=32, allow_nan=True)
 functions = arrays(np.float32, st.tuples(st.integers(1, 3), st.just(9)), elements=numbers)
-archives = st.dictionaries(st.sampled_from(["v", "u", "x", "at", "band"]), functions | arrays(np.float64, st.just(()), elements=numbers))
-schemathesis.openapi.media_type("application/x-npz", st.binary(max_size=50) | archives.map(write_npz))
+archives = st.dictionaries(
+    st.sampled_from(["v", "u", "x", "at", "band"]),
+    functions | arrays(np.float64, st.just(()), elements=numbers),
+)
+schemathesis.openapi.media_type(
+    "application/x-npz", st.binary(max_size=50) | archives.map(write_npz)
+)
 
 
 def described():
     """The description of an app, and the id of its one operator."""
     torch.manual_seed(0)
-    T = Transducer(SineModes(4), SineModes(4), depth=1, heads=1, width=4, hidden=8, kappa="representer").eval()
+    T = Transducer(
+        SineModes(4), SineModes(4), depth=1, heads=1, width=4, hidden=8, kappa="representer"
+    ).eval()
     v = np.random.default_rng(0).normal(size=(5, 9)).astype(np.float32)
     operators = Operators()
     stored = operators.add(Regressed("tiny", T.regress(ExampleSet(v, v)), 1.0, []))
     app = make_app({"tiny": T}, Limits(token=TOKEN, loopback=False, rate=1e6), operators)
     config = schemathesis.Config.from_dict(CONFIG)
-    return schemathesis.openapi.from_asgi("/openapi.json", app, config=config, headers=AUTHORISED), stored.id
+    return schemathesis.openapi.from_asgi(
+        "/openapi.json", app, config=config, headers=AUTHORISED
+    ), stored.id
 
 
 schema, operator = described()

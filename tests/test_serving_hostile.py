@@ -1,4 +1,5 @@
-"""Clients that a server on a real socket meets: malformed, oversized, slow, gone and many. It refuses or serves each, and goes on."""
+"""Clients that a server on a real socket meets: malformed, oversized, slow, gone and many. It
+refuses or serves each, and goes on."""
 
 import io
 import json
@@ -25,7 +26,9 @@ from transduce.transducer import Transducer
 from transduce.types import ExampleSet
 
 torch.manual_seed(0)
-T = Transducer(SineModes(8), SineModes(8), depth=1, heads=1, width=4, hidden=8, kappa="representer").eval()
+T = Transducer(
+    SineModes(8), SineModes(8), depth=1, heads=1, width=4, hidden=8, kappa="representer"
+).eval()
 CLIENT = httpx.Client(timeout=20, verify=False, trust_env=False)
 LIMITS = Limits(body_bytes=2**20, bodies_bytes=2**22, body_seconds=0.5, rate=1e6)
 
@@ -84,7 +87,8 @@ def healthy(port):
 
 
 def conversation(port, *parts, pause=0.0):
-    """What comes back to bytes that are sent with pauses between, until the server has said all it will."""
+    """What comes back to bytes that are sent with pauses between, until the server has said all it
+    will."""
     with socket.create_connection(("127.0.0.1", port), timeout=10) as client:
         received = b""
         with suppress(ConnectionError):
@@ -98,7 +102,16 @@ def conversation(port, *parts, pause=0.0):
 
 
 def head(*lines):
-    return "\r\n".join(("POST /operators HTTP/1.1", "Host: localhost", "Content-Type: application/json", *lines, "", "")).encode()
+    return "\r\n".join(
+        (
+            "POST /operators HTTP/1.1",
+            "Host: localhost",
+            "Content-Type: application/json",
+            *lines,
+            "",
+            "",
+        )
+    ).encode()
 
 
 def archive(content, name="v.npy", compression=zipfile.ZIP_STORED):
@@ -140,8 +153,16 @@ def many_entries():
         (archive(b"\0" * 2**21, compression=zipfile.ZIP_DEFLATED), 413, "unpacks to 2097152 bytes"),
         (archive(b"", "../v.txt"), 422, "no array that numpy.savez"),
         (many_entries(), 422, "1000 arrays; expected at most 16"),
-        (array_header("{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000,)}"), 422, "holds 0 bytes"),
-        (array_header("{'descr': '<f8', 'fortran_order': False, 'shape': (-1, -1)}"), 422, "holds 0 bytes"),
+        (
+            array_header("{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000,)}"),
+            422,
+            "holds 0 bytes",
+        ),
+        (
+            array_header("{'descr': '<f8', 'fortran_order': False, 'shape': (-1, -1)}"),
+            422,
+            "holds 0 bytes",
+        ),
         (array_header("{'descr': '|O', 'fortran_order': False, 'shape': (1,)}"), 422, "pickle"),
         (array_header("(" * 9000), 400, "cannot be read as npz"),
         (array_header("__import__('os').abort()"), 400, "cannot be read as npz"),
@@ -187,11 +208,15 @@ def test_hostile_json(port, body, status, words):
 
 def test_what_is_not_http(port):
     assert conversation(port, b"\x16\x03\x01 hello\r\n\r\n").startswith(b"HTTP/1.1 400")
-    assert conversation(port, b"GET / HTTP/1.1\r\n" + b"A: " + b"a" * 2**17).startswith(b"HTTP/1.1 400")  # headers of 128 KiB
+    assert conversation(port, b"GET / HTTP/1.1\r\n" + b"A: " + b"a" * 2**17).startswith(
+        b"HTTP/1.1 400"
+    )  # headers of 128 KiB
     assert conversation(port, head("Content-Length: -1")).startswith(b"HTTP/1.1 400")
-    assert conversation(port, head("Content-Length: 5", "Transfer-Encoding: chunked", "Connection: close"), b"0\r\n\r\n").startswith(
-        b"HTTP/1.1 4"
-    )
+    assert conversation(
+        port,
+        head("Content-Length: 5", "Transfer-Encoding: chunked", "Connection: close"),
+        b"0\r\n\r\n",
+    ).startswith(b"HTTP/1.1 4")
     assert healthy(port)
 
 
@@ -218,7 +243,9 @@ def test_clients_that_hang_up(port):
     whole = head(f"Content-Length: {len(body)}") + body
     for sent in (b"", whole[:30], whole[:-10], whole):
         with socket.create_connection(("127.0.0.1", port)) as client:
-            client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # a reset, not a goodbye
+            client.setsockopt(
+                socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0)
+            )  # a reset, not a goodbye
             client.sendall(sent)
     assert healthy(port)
 
@@ -229,9 +256,16 @@ def test_slow_headers_and_answers_that_nobody_reads(monkeypatch):
         began = time.monotonic()
         assert conversation(port, b"POST /operators HT") == b"" and time.monotonic() - began < 5
         id = post(port, json=PAIRS).json()["id"]
-        body = json.dumps({"v": functions(10, 17).tolist(), "at": 2**17}).encode()  # an answer of some 25 MB
+        body = json.dumps(
+            {"v": functions(10, 17).tolist(), "at": 2**17}
+        ).encode()  # an answer of some 25 MB
         with socket.create_connection(("127.0.0.1", port), timeout=20) as client:
-            client.sendall(head(f"Content-Length: {len(body)}").replace(b"/operators", f"/operators/{id}/predict".encode()) + body)
+            client.sendall(
+                head(f"Content-Length: {len(body)}").replace(
+                    b"/operators", f"/operators/{id}/predict".encode()
+                )
+                + body
+            )
             assert client.recv(15) == b"HTTP/1.1 200 OK"
             assert healthy(port) and guard.held > 2**20  # still to be read
             wait_until(lambda: guard.held == 0)
@@ -244,12 +278,19 @@ def test_an_answer_that_is_read_too_slowly_is_cut_off(monkeypatch):
     monkeypatch.setattr("transduce.serving.limits.PACE", 2**30)
     with serving(Limits(body_bytes=2**24, rate=1e6)) as (port, guard):
         id = post(port, json=PAIRS).json()["id"]
-        body = json.dumps({"v": functions(10, 17).tolist(), "at": 2**17}).encode()  # an answer of some 25 MB
+        body = json.dumps(
+            {"v": functions(10, 17).tolist(), "at": 2**17}
+        ).encode()  # an answer of some 25 MB
         with socket.socket() as client:
             client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2**16)
             client.settimeout(20)
             client.connect(("127.0.0.1", port))
-            client.sendall(head(f"Content-Length: {len(body)}").replace(b"/operators", f"/operators/{id}/predict".encode()) + body)
+            client.sendall(
+                head(f"Content-Length: {len(body)}").replace(
+                    b"/operators", f"/operators/{id}/predict".encode()
+                )
+                + body
+            )
             began = time.monotonic()
             with suppress(ConnectionError):
                 while client.recv(2**16):
@@ -261,7 +302,11 @@ def test_an_answer_that_is_read_too_slowly_is_cut_off(monkeypatch):
 @pytest.mark.parametrize("given_up", [False, True])
 def test_the_rest_of_an_answer_that_was_given_up_has_no_longer_to_be_read(given_up):
     protocol = object.__new__(start.Protocol)
-    protocol.flow, protocol.loop, protocol.transport = Mock(), Mock(), Mock(**{"is_closing.return_value": given_up})
+    protocol.flow, protocol.loop, protocol.transport = (
+        Mock(),
+        Mock(),
+        Mock(**{"is_closing.return_value": given_up}),
+    )
     protocol.pause_writing()
     protocol.resume_writing()
     assert protocol.loop.call_later.return_value.cancel.called is not given_up
@@ -275,13 +320,23 @@ def wait_until(true, seconds=10):
 
 
 def test_many_clients_at_once(port):
-    """Twenty, each with its own operator and queries, half as JSON and half as npz, get each its own answer."""
+    """Twenty, each with its own operator and queries, half as JSON and half as npz, get each its
+    own answer."""
 
     def one(seed):
         v, u, v_query = (functions(6, 17, seed=3 * seed + i) for i in range(3))
-        made = post(port, json={"v": v.tolist(), "u": u.tolist()}) if seed % 2 else npz(port, "/operators", v=v, u=u)
+        made = (
+            post(port, json={"v": v.tolist(), "u": u.tolist()})
+            if seed % 2
+            else npz(port, "/operators", v=v, u=u)
+        )
         path = f"/operators/{made.json()['id']}/predict"
-        answers = [post(port, path, json={"v": v_query.tolist()}) if seed % 2 else npz(port, path, v=v_query) for _ in range(3)]
+        answers = [
+            post(port, path, json={"v": v_query.tolist()})
+            if seed % 2
+            else npz(port, path, v=v_query)
+            for _ in range(3)
+        ]
         expected = T.regress(ExampleSet(v, u))(v_query)
         return all(np.array_equal(np.float32(answer.json()["u"]), expected) for answer in answers)
 
@@ -290,7 +345,9 @@ def test_many_clients_at_once(port):
 
 
 def npz(port, path, **arrays):
-    return post(port, path, content=write_npz(arrays), headers={"content-type": "application/x-npz"})
+    return post(
+        port, path, content=write_npz(arrays), headers={"content-type": "application/x-npz"}
+    )
 
 
 def test_more_connections_than_there_may_be(monkeypatch):
@@ -299,7 +356,9 @@ def test_more_connections_than_there_may_be(monkeypatch):
     with serving() as (port, _):
         idle = [socket.create_connection(("127.0.0.1", port)) for _ in range(10)]
         refused = health(port)
-        assert refused.status_code == 503 and refused.headers["content-type"].startswith("text/plain")  # uvicorn's own
+        assert refused.status_code == 503 and refused.headers["content-type"].startswith(
+            "text/plain"
+        )  # uvicorn's own
         for client in idle:
             client.close()
         wait_until(lambda: health(port).status_code == 200)

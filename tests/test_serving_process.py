@@ -1,4 +1,5 @@
-"""`python -m transduce serve` as a process of its own: the examples of docs/serving.md run against it, and it stops when it is told to."""
+"""`python -m transduce serve` as a process of its own: the examples of docs/serving.md run against
+it, and it stops when it is told to."""
 
 import json
 import re
@@ -21,7 +22,9 @@ ADDRESS = "http://127.0.0.1:8000"
 @pytest.fixture
 def process():
     command = [sys.executable, "-m", "transduce", "serve", "--model", "adr", "--port", "0"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as server:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as server:
         try:
             yield server
         finally:
@@ -33,8 +36,14 @@ def test_the_examples_run_and_the_server_stops(process, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     url = re.search(r"http://\S+:\d+", process.stdout.readline())[0]
     assert f"--data-binary @pairs.npz {url}/operators?model=adr" in process.stdout.readline()
-    blocks = {kind: re.findall(rf"```{kind}\n(.*?)```", PAGE.replace(ADDRESS, url), re.S) for kind in ("python", "bash")}
-    made, queried, (asked,) = *blocks["python"], [block for block in blocks["bash"] if block.startswith("curl -s ")]
+    blocks = {
+        kind: re.findall(rf"```{kind}\n(.*?)```", PAGE.replace(ADDRESS, url), re.S)
+        for kind in ("python", "bash")
+    }
+    made, queried, (asked,) = (
+        *blocks["python"],
+        [block for block in blocks["bash"] if block.startswith("curl -s ")],
+    )
     exec(compile(made, "docs/serving.md", "exec"), {})
     subprocess.run(["bash", "-euc", asked], check=True, timeout=60)
     found = {}
@@ -43,9 +52,16 @@ def test_the_examples_run_and_the_server_stops(process, tmp_path, monkeypatch):
     pairs, v_query = np.load("pairs.npz"), np.load("queries.npz")["v"]
     O = Transducer.from_pretrained("adr").regress(ExampleSet(pairs["v"], pairs["u"]))
     by_curl = json.loads(Path("u.json").read_text())
-    for name, here, finer in zip(("u", "low", "high"), O.predict(v_query, band=0.9), O.predict(v_query, band=0.9, at=201), strict=True):
+    for name, here, finer in zip(
+        ("u", "low", "high"),
+        O.predict(v_query, band=0.9),
+        O.predict(v_query, band=0.9, at=201),
+        strict=True,
+    ):
         scale = np.abs(here).max()
-        np.testing.assert_allclose(by_curl[name], here, atol=1e-5 * scale)  # as many threads as the server has may round otherwise
+        np.testing.assert_allclose(
+            by_curl[name], here, atol=1e-5 * scale
+        )  # as many threads as the server has may round otherwise
         np.testing.assert_allclose(found["answer"][name], finer, atol=1e-5 * scale)
     assert json.loads(Path("operator.json").read_text())["n"] == 50
 

@@ -19,14 +19,33 @@ LINKED = re.compile(r"<a\b[^>]*?\shref=[\"']?([^\"'\s>]+)")
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
     folder = tmp_path_factory.mktemp("site")
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
-    built = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, env=os.environ | {"NO_MKDOCS_2_WARNING": "1"})
+    command = [
+        sys.executable,
+        "-m",
+        "mkdocs",
+        "build",
+        "--strict",
+        "--quiet",
+        "--site-dir",
+        str(folder),
+    ]
+    built = subprocess.run(
+        command,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"NO_MKDOCS_2_WARNING": "1"},
+    )
     assert built.returncode == 0, built.stdout + built.stderr
     return folder
 
 
 def test_every_page_is_there(site):
-    pages = {page.relative_to(ROOT / "docs").with_suffix(".html") for page in (ROOT / "docs").rglob("*.md")}
+    pages = {
+        page.relative_to(ROOT / "docs").with_suffix(".html")
+        for page in (ROOT / "docs").rglob("*.md")
+    }
     assert pages <= {page.relative_to(site) for page in site.rglob("*.html")}
 
 
@@ -35,7 +54,9 @@ def test_nothing_is_loaded_from_elsewhere(site):
         loaded = [src or href for src, href in LOADED.findall(page.read_text())]
         assert loaded
         for link in loaded:
-            assert not urlsplit(link).netloc and (link.startswith("data:") or here(site, page, link).exists()), (page, link)
+            assert not urlsplit(link).netloc and (
+                link.startswith("data:") or here(site, page, link).exists()
+            ), (page, link)
     for style in site.rglob("*.css"):
         assert not re.search(r"url\([\"']?(https?:)?//|@import", style.read_text()), style
 

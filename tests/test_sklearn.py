@@ -1,4 +1,5 @@
-"""The interface of scikit-learn: its own checks, functions and vectors as rows, files without pickle, bad input."""
+"""The interface of scikit-learn: its own checks, functions and vectors as rows, files without
+pickle, bad input."""
 
 import numpy as np
 import pytest
@@ -23,10 +24,16 @@ from transduce.spaces import FourierModes
 @pytest.fixture(scope="module")
 def tables():
     task = AdvectionDiffusionReaction().sample_task(40, 10, generator_for("validation", 3))
-    return [np.asarray(f) for f in (task.examples.v, task.examples.u, task.queries.v, task.queries.u)]
+    return [
+        np.asarray(f) for f in (task.examples.v, task.examples.u, task.queries.v, task.queries.u)
+    ]
 
 
-@parametrize_with_checks([TransducerRegressor(vectors=True)], expected_failed_checks=lambda _: CANNOT_APPLY, xfail_strict=True)
+@parametrize_with_checks(
+    [TransducerRegressor(vectors=True)],
+    expected_failed_checks=lambda _: CANNOT_APPLY,
+    xfail_strict=True,
+)
 def test_checks_of_scikit_learn(estimator, check):
     check(estimator)
 
@@ -34,7 +41,9 @@ def test_checks_of_scikit_learn(estimator, check):
 def test_it_is_the_regression_of_the_model(tables):
     V, U, v, u = tables
     found = TransducerRegressor().fit(V, U)
-    assert np.array_equal(found.predict(v), Transducer.from_pretrained("adr").regress(ExampleSet(V, U))(v))
+    assert np.array_equal(
+        found.predict(v), Transducer.from_pretrained("adr").regress(ExampleSet(V, U))(v)
+    )
     assert found.score(v, u) > 0.999
     wrong = TransducerRegressor().fit(V, U[::-1])
     assert wrong.score(v, u) < 0.5
@@ -43,21 +52,32 @@ def test_it_is_the_regression_of_the_model(tables):
 def test_bands_are_those_of_the_regression(tables):
     V, U, v, _ = tables
     band = TransducerRegressor().fit(V, U).predict_band(v, level=0.8)
-    for ours, theirs in zip(band, Transducer.from_pretrained("adr").regress(ExampleSet(V, U)).predict(v, band=0.8), strict=True):
+    for ours, theirs in zip(
+        band,
+        Transducer.from_pretrained("adr").regress(ExampleSet(V, U)).predict(v, band=0.8),
+        strict=True,
+    ):
         assert np.array_equal(ours, theirs)
 
 
 def test_in_a_pipeline_and_cloned(tables):
     V, U, v, _ = tables
     model = Transducer.from_pretrained("adr")
-    pipeline = make_pipeline(FunctionTransformer(lambda f: f[:, ::-1]), clone(TransducerRegressor(model=model)))
-    assert np.array_equal(pipeline.fit(V, U).predict(v), TransducerRegressor().fit(V[:, ::-1], U).predict(v[:, ::-1]))
+    pipeline = make_pipeline(
+        FunctionTransformer(lambda f: f[:, ::-1]), clone(TransducerRegressor(model=model))
+    )
+    assert np.array_equal(
+        pipeline.fit(V, U).predict(v), TransducerRegressor().fit(V[:, ::-1], U).predict(v[:, ::-1])
+    )
 
 
 def test_vectors_of_a_table():
     """A smooth map of five variables is learned from a hundred rows, which lines cannot."""
     X, y = make_friedman1(150, n_features=5, noise=0.0, random_state=0)
-    scores = [cross_val_score(R, X, y, cv=3).mean() for R in (TransducerRegressor(vectors=True), RidgeCV())]
+    scores = [
+        cross_val_score(R, X, y, cv=3).mean()
+        for R in (TransducerRegressor(vectors=True), RidgeCV())
+    ]
     assert scores[0] > 0.95 > 0.8 > scores[1]
 
 
@@ -68,7 +88,10 @@ def test_it_comes_back_from_its_file(vectors, tables, tmp_path):
     fitted = TransducerRegressor(vectors=vectors).fit(V[:, rows], U[:, 50] if vectors else U)
     fitted.save(tmp_path / "fitted.safetensors")
     back = TransducerRegressor.load(tmp_path / "fitted.safetensors")
-    assert np.array_equal(back.predict(v[:, rows]), fitted.predict(v[:, rows])) and back.vectors == vectors
+    assert (
+        np.array_equal(back.predict(v[:, rows]), fitted.predict(v[:, rows]))
+        and back.vectors == vectors
+    )
     with pytest.raises(TransduceError, match="exists already"):
         fitted.save(tmp_path / "fitted.safetensors")
     fitted.save(tmp_path / "fitted.safetensors", force=True)
@@ -88,7 +111,9 @@ def test_weights_that_changed_since_are_told_of(tables, tmp_path):
     V, U, *_ = tables
     model = Transducer.from_pretrained("adr")
     model.save_pretrained(tmp_path / "model.safetensors")
-    TransducerRegressor(model=tmp_path / "model.safetensors").fit(V, U).save(tmp_path / "fitted.safetensors")
+    TransducerRegressor(model=tmp_path / "model.safetensors").fit(V, U).save(
+        tmp_path / "fitted.safetensors"
+    )
     TransducerRegressor.load(tmp_path / "fitted.safetensors")
     model.save_pretrained(tmp_path / "model.safetensors", trained="further")
     with pytest.warns(UserWarning, match="are not those that"):
@@ -115,7 +140,9 @@ def test_what_cannot_be_fitted_is_said(tables):
         TransducerRegressor(model="burgers").fit(V, U)
     with pytest.raises(TransduceError, match="at most 99"):
         TransducerRegressor(vectors=True).fit(V, U)
-    periodic = Transducer(FourierModes(10), FourierModes(10), depth=1, kappa="representer", heads=1, width=4, hidden=8)
+    periodic = Transducer(
+        FourierModes(10), FourierModes(10), depth=1, kappa="representer", heads=1, width=4, hidden=8
+    )
     with pytest.raises(TransduceError, match="expected SineModes"):
         TransducerRegressor(model=periodic, vectors=True).fit(V[:, :5], U[:, 0])
     with pytest.raises(TransduceError, match="no bands"):

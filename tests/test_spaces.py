@@ -47,10 +47,14 @@ class TestModes:
 
     def test_scattered_sensors(self, space):
         c = band_limited(space) / 10
-        x = torch.rand(400, space.dims, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+        x = torch.rand(
+            400, space.dims, generator=torch.Generator().manual_seed(1), dtype=torch.float64
+        )
         f = space.decode(c, x)
         assert f.shape[-1] == 400
-        torch.testing.assert_close(space.decode(space.encode(f, x), 50), space.decode(c, 50), rtol=0, atol=1e-5)
+        torch.testing.assert_close(
+            space.decode(space.encode(f, x), 50), space.decode(c, 50), rtol=0, atol=1e-5
+        )
 
     def test_config_builds_it_again(self, space):
         again = space_from_config(space.config())
@@ -82,8 +86,12 @@ def test_fourier_corner_blocks_in_2d():
     kept = torch.zeros_like(transform)
     for rows in (slice(0, 10), slice(-10, None)):
         kept[:, :, rows, :10] = transform[:, :, rows, :10]
-    kept[:, :, 10, 0] = transform[:, :, 10, 0]  # the conjugate of (-10, 0), which a real function has too
-    torch.testing.assert_close(space.decode(space.encode(f), (64, 64)), torch.fft.irfft2(kept, (64, 64)))
+    kept[:, :, 10, 0] = transform[
+        :, :, 10, 0
+    ]  # the conjugate of (-10, 0), which a real function has too
+    torch.testing.assert_close(
+        space.decode(space.encode(f), (64, 64)), torch.fft.irfft2(kept, (64, 64))
+    )
 
 
 def test_a_coarse_grid_gives_what_it_can():
@@ -98,10 +106,17 @@ def test_branch_trunk_reads_any_grid():
     space = BranchTrunk(points=21)
     line = torch.linspace(0, 1, 21, dtype=torch.float64)[None]
     torch.testing.assert_close(space.encode(line), line)
-    torch.testing.assert_close(space.encode(torch.linspace(0, 1, 7, dtype=torch.float64)[None]), line)
-    x = torch.cat([torch.tensor([0.0, 1.0]), torch.rand(9, generator=torch.Generator().manual_seed(0))]).double()
+    torch.testing.assert_close(
+        space.encode(torch.linspace(0, 1, 7, dtype=torch.float64)[None]), line
+    )
+    x = torch.cat(
+        [torch.tensor([0.0, 1.0]), torch.rand(9, generator=torch.Generator().manual_seed(0))]
+    ).double()
     torch.testing.assert_close(space.encode(x[None], x), line)
-    assert space.double().decode(torch.zeros(3, 21, dtype=torch.float64), torch.rand(5)).shape == (3, 5)
+    assert space.double().decode(torch.zeros(3, 21, dtype=torch.float64), torch.rand(5)).shape == (
+        3,
+        5,
+    )
 
 
 def test_euclidean_is_the_identity():
@@ -123,7 +138,12 @@ def test_euclidean_is_the_identity():
         (784, (28, 28), r"Reshape it to \(1, 784\)\.$"),
         (784, (3, 28, 28, 3), r"Use a model made for vectors of that length\.$"),
         (5, (3, 6), r"Use a model made for vectors of that length\.$"),
-        (10, (10, 1), r"of that length; classes go one-hot into 10 columns, or as labels to transduce\.sklearn\.TransducerClassifier\.$"),
+        (
+            10,
+            (10, 1),
+            r"of that length; classes go one-hot into 10 columns, or as labels to "
+            r"transduce\.sklearn\.TransducerClassifier\.$",
+        ),
         (10, (30, 3), r"of that length; classes go one-hot into 10 columns"),
         (1, (30,), r"Reshape it to \(30, 1\)\.$"),
     ],
@@ -136,7 +156,9 @@ def test_euclidean_says_what_helps(size, shape, said):
 def test_euclidean_takes_powers_that_keep_the_sign_and_can_be_undone():
     space = Euclidean(4, power=0.5)
     f = torch.tensor([[0.0, 0.25, -4.0, 1.0]], dtype=torch.float64, requires_grad=True)
-    torch.testing.assert_close(space.encode(f), torch.tensor([[0.0, 0.5, -2.0, 1.0]], dtype=torch.float64))
+    torch.testing.assert_close(
+        space.encode(f), torch.tensor([[0.0, 0.5, -2.0, 1.0]], dtype=torch.float64)
+    )
     torch.testing.assert_close(space.decode(space.encode(f), 4), f)
     assert torch.autograd.grad(space.encode(f).sum(), f)[0].tolist() == [[0.0, 1.0, 0.25, 0.5]]
     assert space_from_config(space.config()).power == 0.5
@@ -155,7 +177,8 @@ def test_euclidean_takes_powers_that_keep_the_sign_and_can_be_undone():
     ids=str,
 )
 def test_encoding_a_grid_is_the_smallest_least_squares_solution(space, grids):
-    """Also where the grid's last mode is its own mirror image; both ends of a closed grid count half."""
+    """Also where the grid's last mode is its own mirror image; both ends of a closed grid count
+    half."""
     for grid in grids:
         f = torch.randn(3, *grid, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
         weight = torch.ones(grid, dtype=torch.float64)
@@ -163,20 +186,28 @@ def test_encoding_a_grid_is_the_smallest_least_squares_solution(space, grids):
             for axis in range(space.dims):
                 weight.select(axis, 0).div_(2)
                 weight.select(axis, -1).div_(2)
-        carried = (space.frequencies() <= torch.tensor([space.carried(points) for points in grid])).all(1)
+        carried = (
+            space.frequencies() <= torch.tensor([space.carried(points) for points in grid])
+        ).all(1)
         root = weight.flatten().sqrt()
-        best = torch.linalg.pinv((space.basis(space.grid(grid)) * carried[:, None] * root).T) @ (f.flatten(1) * root).T
+        best = (
+            torch.linalg.pinv((space.basis(space.grid(grid)) * carried[:, None] * root).T)
+            @ (f.flatten(1) * root).T
+        )
         torch.testing.assert_close(space.encode(f), best.T, rtol=0, atol=1e-12)
 
 
 def test_matrices_of_many_grids_do_not_pile_up(monkeypatch):
-    """A server is asked for grids of every size; those used last stay at hand, and the answers are the same."""
+    """A server is asked for grids of every size; those used last stay at hand, and the answers are
+    the same."""
     monkeypatch.setattr("transduce.spaces.modes.KEPT_BYTES", 100_000)
     space, c = SineModes(8), torch.randn(3, 8)
     for points in range(10, 1000):
         space.decode(c, points)
     assert sum(matrix.nbytes for matrix in space._matrices.values()) <= 100_000
-    assert {("decode", (points,)) for points in (998, 999)} <= {key for key, _, _ in space._matrices}
+    assert {("decode", (points,)) for points in (998, 999)} <= {
+        key for key, _, _ in space._matrices
+    }
     torch.testing.assert_close(space.decode(c, 33), SineModes(8).decode(c, 33))
 
 
@@ -185,7 +216,13 @@ def test_functions_that_do_not_vanish_at_the_ends_are_told_so():
     space, f = SineModes(16), torch.sin(math.pi * torch.linspace(0, 1, 33)).repeat(3, 1)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        space.check(f + 0.01 * torch.randn(3, 33, generator=torch.Generator().manual_seed(0)), None, "v")
-        space.check(f + 1, torch.linspace(0, 1, 33), "v")  # scattered: where the ends are is not known
-    with pytest.warns(UserWarning, match=r"v is up to 1 at the ends of \[0, 1\]; .* Subtract a line"):
+        space.check(
+            f + 0.01 * torch.randn(3, 33, generator=torch.Generator().manual_seed(0)), None, "v"
+        )
+        space.check(
+            f + 1, torch.linspace(0, 1, 33), "v"
+        )  # scattered: where the ends are is not known
+    with pytest.warns(
+        UserWarning, match=r"v is up to 1 at the ends of \[0, 1\]; .* Subtract a line"
+    ):
         space.check(f + 1, None, "v")

@@ -1,4 +1,5 @@
-"""Storage: what is written is what is read, in every format; a target is whole or untouched; damaged files say so."""
+"""Storage: what is written is what is read, in every format; a target is whole or untouched;
+damaged files say so."""
 
 import h5py
 import numpy as np
@@ -8,7 +9,14 @@ import xarray as xr
 import zarr
 
 from transduce.random_fields import generator_for
-from transduce.storage import StoredFamily, check_writable, read_examples, read_functions, read_variable, write_arrays
+from transduce.storage import (
+    StoredFamily,
+    check_writable,
+    read_examples,
+    read_functions,
+    read_variable,
+    write_arrays,
+)
 from transduce.types import TransduceError
 
 SUFFIXES = [".npz", ".nc", ".h5", ".hdf5", ".zarr"]
@@ -49,14 +57,24 @@ def test_scattered_sensors_survive(path):
     np.testing.assert_array_equal(read_functions(path)[1], SENSORS)
 
 
-@pytest.mark.parametrize("x", [np.linspace(0, 1, 17), np.arange(17) / 17, np.linspace(0, 1, 17, dtype=np.float32), np.arange(17)])
+@pytest.mark.parametrize(
+    "x",
+    [
+        np.linspace(0, 1, 17),
+        np.arange(17) / 17,
+        np.linspace(0, 1, 17, dtype=np.float32),
+        np.arange(17),
+    ],
+)
 @pytest.mark.parametrize("suffix", [".nc", ".h5", ".zarr"])
 def test_the_coordinate_of_a_uniform_grid_is_not_sensors(tmp_path, suffix, x):
     v = xr.DataArray(V, dims=("n", "x"), coords={"x": x})
     write_arrays(tmp_path / f"a{suffix}", {"v": v, "u": v})
     assert read_examples(tmp_path / f"a{suffix}").x is None
     np.testing.assert_array_equal(read_functions(tmp_path / f"a{suffix}", keep_uniform=True)[1], x)
-    write_arrays(tmp_path / f"b{suffix}", {"v": v.assign_coords(x=x[::-1]), "u": v.assign_coords(x=x[::-1])})
+    write_arrays(
+        tmp_path / f"b{suffix}", {"v": v.assign_coords(x=x[::-1]), "u": v.assign_coords(x=x[::-1])}
+    )
     np.testing.assert_array_equal(read_examples(tmp_path / f"b{suffix}").x, x[::-1])
 
 
@@ -72,7 +90,9 @@ def test_files_of_other_programs(tmp_path):
         group = zarr.open_group(tmp_path / f"plain{version}.zarr", mode="w", zarr_format=version)
         group["v"] = V
         group["u"] = V
-    xr.Dataset({"v": (("n", "x"), V), "u": (("n", "x"), V)}).to_netcdf(tmp_path / "classic.nc", engine="scipy")
+    xr.Dataset({"v": (("n", "x"), V), "u": (("n", "x"), V)}).to_netcdf(
+        tmp_path / "classic.nc", engine="scipy"
+    )
     for name in ("plain.h5", "plain2.zarr", "plain3.zarr", "classic.nc"):
         np.testing.assert_array_equal(read_examples(tmp_path / name).u, V)
 
@@ -149,7 +169,9 @@ def test_a_missing_file(path):
 
 
 def test_an_unknown_suffix(tmp_path):
-    with pytest.raises(TransduceError, match=r"'.csv'; expected one of .npz, .nc, .h5, .hdf5, .zarr"):
+    with pytest.raises(
+        TransduceError, match=r"'.csv'; expected one of .npz, .nc, .h5, .hdf5, .zarr"
+    ):
         read_examples(tmp_path / "a.csv")
 
 
@@ -164,7 +186,11 @@ def test_a_missing_variable(path):
 @pytest.mark.parametrize("keep", [0, 4, 0.5, 0.95])
 def test_a_truncated_file(path, keep):
     write_arrays(path, {"v": V, "u": V})
-    inside = max((p for p in path.rglob("*") if p.is_file()), key=lambda p: p.stat().st_size) if path.is_dir() else path
+    inside = (
+        max((p for p in path.rglob("*") if p.is_file()), key=lambda p: p.stat().st_size)
+        if path.is_dir()
+        else path
+    )
     whole = inside.read_bytes()
     inside.write_bytes(whole[: keep if keep > 1 else int(keep * len(whole))])
     with pytest.raises(TransduceError, match=r"truncated|damaged"):
@@ -207,7 +233,9 @@ def test_a_stored_family_splits_the_examples_of_one_operator(path):
         again = family.sample_task(5, 3, generator_for("train", seed))
         assert torch.equal(again.queries.v, task.queries.v)
     assert seen == {0, 1, 2}
-    with pytest.raises(TransduceError, match=r"n = 6 examples and 3 queries need 9 pairs; .* holds 8"):
+    with pytest.raises(
+        TransduceError, match=r"n = 6 examples and 3 queries need 9 pairs; .* holds 8"
+    ):
         family.sample_task(6, 3, generator_for("train", 0))
 
 
@@ -216,14 +244,18 @@ def test_held_out_operators_are_in_one_part_only(tmp_path):
     write_arrays(tmp_path / "a.npz", {"v": label, "u": label})
     rest, held = StoredFamily(tmp_path / "a.npz").hold_out(0.05)
     assert set(rest.v[:, 0, 0].tolist()) == set(range(38))
-    assert set(held.sample_task(2, 1, generator_for("train", i)).queries.v[0, 0].item() for i in range(20)) == {38, 39}
+    assert set(
+        held.sample_task(2, 1, generator_for("train", i)).queries.v[0, 0].item() for i in range(20)
+    ) == {38, 39}
     with pytest.raises(TransduceError, match=r"holds 1 operator\(s\), too few"):
         held._part(slice(1)).hold_out(0.5)
 
 
 def test_a_stored_family_of_the_wrong_shape(tmp_path):
     write_arrays(tmp_path / "a.npz", {"v": V, "u": V})
-    with pytest.raises(TransduceError, match=r"shape \(6, 17\); expected \(operator, example, \*grid\)"):
+    with pytest.raises(
+        TransduceError, match=r"shape \(6, 17\); expected \(operator, example, \*grid\)"
+    ):
         StoredFamily(tmp_path / "a.npz")
     write_arrays(tmp_path / "b.npz", {"v": np.zeros((3, 4, 5)), "u": np.zeros((3, 2, 5))})
     with pytest.raises(TransduceError, match="same numbers of operators and of examples"):

@@ -14,7 +14,10 @@ def spd(n):
 
 def test_gradients_of_solve():
     torch.manual_seed(0)
-    A, u = (torch.randn(*shape, dtype=torch.float64, requires_grad=True) for shape in ((2, 2, 4, 4), (2, 4, 3)))
+    A, u = (
+        torch.randn(*shape, dtype=torch.float64, requires_grad=True)
+        for shape in ((2, 2, 4, 4), (2, 4, 3))
+    )
 
     def solve(A, u):
         return Solve.apply(A @ A.mT + torch.eye(4), u)[:2]

@@ -26,22 +26,29 @@ VARIANTS = [
     {"bias": True, "learn_tau": False, "tau": 3.0},
 ]
 variants = pytest.mark.parametrize("options", VARIANTS, ids=str)
-both_kinds = pytest.mark.parametrize("kappa", ["exp_dot", "representer"])  # one that averages, one that solves
+both_kinds = pytest.mark.parametrize(
+    "kappa", ["exp_dot", "representer"]
+)  # one that averages, one that solves
 
 
 def joint(T, v, u, v_query, mask=None):
-    """The joint masked pass of the paper: queries are tokens like the examples, only that no token may look at them. An example's
-    stream goes on as its kernel says, a query's as a sum."""
+    """The joint masked pass of the paper: queries are tokens like the examples, only that no token
+    may look at them. An example's stream goes on as its kernel says, a query's as a sum."""
     n, tokens = v.shape[1], torch.cat([v, v_query], 1) / T.spread
     stream = torch.cat([u, torch.zeros(len(u), v_query.shape[1], u.shape[2], dtype=u.dtype)], 1)
     source = torch.arange(tokens.shape[1]).expand(len(v), -1) < n
     if mask is not None:
-        source = source & torch.cat([mask, torch.zeros(len(v), v_query.shape[1], dtype=torch.bool)], 1)
+        source = source & torch.cat(
+            [mask, torch.zeros(len(v), v_query.shape[1], dtype=torch.bool)], 1
+        )
     for i in range(T.depth):
         layer = T.layers[i % len(T.layers)]
         tokens, stream = layer.F(tokens), layer.G(stream)
         sources = layer.kappa.condition(tokens, stream, source)
-        examples, queries = layer.kappa.carry(sources, tokens, stream), stream + layer.kappa(sources, tokens)
+        examples, queries = (
+            layer.kappa.carry(sources, tokens, stream),
+            stream + layer.kappa(sources, tokens),
+        )
         stream = torch.cat([examples[:, :n], queries[:, n:]], 1)
     return stream[:, n:]
 
@@ -55,7 +62,10 @@ def encoded(T, pairs):
 def test_cached_equals_one_pass_equals_joint_masked_pass(options, pairs):
     T = small_transducer(**options)
     v, u, v_query = encoded(T, pairs)
-    near = {"rtol": 0, "atol": 1e-7 if options.get("kappa") == "representer" else 1e-10}  # a solve with small ridges magnifies rounding
+    near = {
+        "rtol": 0,
+        "atol": 1e-7 if options.get("kappa") == "representer" else 1e-10,
+    }  # a solve with small ridges magnifies rounding
     expected = joint(T, v, u, v_query)
     torch.testing.assert_close(T(v, u, v_query), expected, **near)
     torch.testing.assert_close(T.query(T.condition(v, u), v_query)[-1], expected, **near)
@@ -66,7 +76,9 @@ def test_cached_equals_one_pass_equals_joint_masked_pass(options, pairs):
 def test_single_precision_cached_equals_joint(pairs):
     T = small_transducer().float()
     v, u, v_query = (f.float() for f in encoded(T, pairs))
-    torch.testing.assert_close(T.query(T.condition(v, u), v_query)[-1], joint(T, v, u, v_query), rtol=0, atol=1e-6)
+    torch.testing.assert_close(
+        T.query(T.condition(v, u), v_query)[-1], joint(T, v, u, v_query), rtol=0, atol=1e-6
+    )
 
 
 @variants
@@ -74,7 +86,10 @@ def test_order_of_examples_does_not_matter(options, pairs):
     T = small_transducer(**options)
     v, u, v_query = pairs
     shuffled = torch.randperm(len(v), generator=torch.Generator().manual_seed(0))
-    torch.testing.assert_close(T.regress(ExampleSet(v, u))(v_query), T.regress(ExampleSet(v[shuffled], u[shuffled]))(v_query))
+    torch.testing.assert_close(
+        T.regress(ExampleSet(v, u))(v_query),
+        T.regress(ExampleSet(v[shuffled], u[shuffled]))(v_query),
+    )
 
 
 @both_kinds
@@ -96,14 +111,20 @@ def test_padding_is_dropping(kappa, pairs):
     padded = T(v, u, v_query, mask)
     torch.testing.assert_close(padded, joint(T, v, u, v_query, mask))
     for i, n in enumerate(counts):
-        torch.testing.assert_close(padded[i : i + 1], T(v[i : i + 1, :n], u[i : i + 1, :n], v_query[i : i + 1]))
+        torch.testing.assert_close(
+            padded[i : i + 1], T(v[i : i + 1, :n], u[i : i + 1, :n], v_query[i : i + 1])
+        )
 
 
 @variants
 def test_every_parameter_gets_a_gradient(options, pairs):
     T = small_transducer(**options)
     T(*encoded(T, pairs)).square().sum().backward()
-    idle = [name for name, p in T.named_parameters() if p.requires_grad and (p.grad is None or not p.grad.abs().sum() > 0)]
+    idle = [
+        name
+        for name, p in T.named_parameters()
+        if p.requires_grad and (p.grad is None or not p.grad.abs().sum() > 0)
+    ]
     assert idle == []
 
 
@@ -111,7 +132,9 @@ def test_every_parameter_gets_a_gradient(options, pairs):
 def test_gradients_reach_query_and_examples(kappa, pairs):
     T = small_transducer(kappa=kappa)
     v, u, v_query = (f.clone().requires_grad_() for f in pairs)
-    assert torch.autograd.gradcheck(lambda v, u, q: T.regress(ExampleSet(v, u))(q), (v[:3], u[:3], v_query[:2]), fast_mode=True)
+    assert torch.autograd.gradcheck(
+        lambda v, u, q: T.regress(ExampleSet(v, u))(q), (v[:3], u[:3], v_query[:2]), fast_mode=True
+    )
 
 
 @both_kinds
@@ -121,7 +144,9 @@ def test_no_graph_is_kept_when_nobody_asked(kappa, pairs):
 
 @both_kinds
 def test_one_example_works(kappa, pairs):
-    assert torch.isfinite(small_transducer(kappa=kappa).regress(ExampleSet(pairs[0][:1], pairs[1][:1]))(pairs[2])).all()
+    assert torch.isfinite(
+        small_transducer(kappa=kappa).regress(ExampleSet(pairs[0][:1], pairs[1][:1]))(pairs[2])
+    ).all()
 
 
 @both_kinds
@@ -140,7 +165,11 @@ def test_conditioning_happens_once(kappa, pairs, monkeypatch):
     assert O(pairs[2]).shape == (4, 33)
 
 
-@pytest.mark.parametrize("options", [*({"kappa": name} for name in KERNELS), {"kappa": "representer", "depth": 1}], ids=str)
+@pytest.mark.parametrize(
+    "options",
+    [*({"kappa": name} for name in KERNELS), {"kappa": "representer", "depth": 1}],
+    ids=str,
+)
 def test_adding_and_dropping_is_regressing_anew(options, pairs):
     T, (v, u, v_query) = small_transducer(**options), pairs
     O = T.regress(ExampleSet(v[:7], u[:7]))
@@ -148,7 +177,9 @@ def test_adding_and_dropping_is_regressing_anew(options, pairs):
 
     def check(changed, rows):
         assert len(changed.examples) == len(rows)
-        torch.testing.assert_close(changed(v_query), T.regress(ExampleSet(v[rows], u[rows]))(v_query), rtol=0, atol=1e-6)
+        torch.testing.assert_close(
+            changed(v_query), T.regress(ExampleSet(v[rows], u[rows]))(v_query), rtol=0, atol=1e-6
+        )
 
     check(O.add(v[7:8], u[7:8]), list(range(8)))
     check(O.add(v[7:], u[7:]), list(range(9)))
@@ -166,10 +197,15 @@ def test_adding_and_dropping_is_regressing_anew(options, pairs):
 
 @both_kinds
 def test_adding_and_dropping_at_scattered_sensors(kappa, pairs):
-    T, x = small_transducer(kappa=kappa), torch.rand(60, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    T, x = (
+        small_transducer(kappa=kappa),
+        torch.rand(60, generator=torch.Generator().manual_seed(0), dtype=torch.float64),
+    )
     v, u, v_query = (SineModes(12).decode(SineModes(12).encode(f), x) for f in pairs)
     changed = T.regress(ExampleSet(v[:7], u[:7], x=x)).add(v[7:], u[7:]).drop(0)
-    torch.testing.assert_close(changed(v_query), T.regress(ExampleSet(v[1:], u[1:], x=x))(v_query), rtol=0, atol=1e-6)
+    torch.testing.assert_close(
+        changed(v_query), T.regress(ExampleSet(v[1:], u[1:], x=x))(v_query), rtol=0, atol=1e-6
+    )
 
 
 @both_kinds
@@ -196,7 +232,9 @@ def test_bad_additions_and_drops(kappa, pairs):
         O.drop(list(range(8))).drop(0)
     with pytest.raises(TransduceError, match=r"examples.v holds 2 functions and examples.u 3"):
         O.add(v[:2], u[:3])
-    with pytest.raises(TransduceError, match=r"v has shape \(2, 17\); the examples' v have \(9, 33\)"):
+    with pytest.raises(
+        TransduceError, match=r"v has shape \(2, 17\); the examples' v have \(9, 33\)"
+    ):
         O.add(v[:2, ::2], u[:2])
     with pytest.raises(TransduceError, match=r"u has shape \(2, 17\)"):
         O.add(v[:2], u[:2, ::2])
@@ -207,11 +245,16 @@ def test_bad_additions_and_drops(kappa, pairs):
 def test_a_band_is_about_the_answer_and_of_the_query_kind(pairs):
     T, (v, u, v_query) = small_transducer(kappa="representer"), pairs
     O = T.regress(ExampleSet(v, u))
-    named = xr.DataArray(v_query.numpy(), dims=("run", "x"), coords={"run": list("abcd"), "x": np.linspace(0, 1, 33)})
+    named = xr.DataArray(
+        v_query.numpy(), dims=("run", "x"), coords={"run": list("abcd"), "x": np.linspace(0, 1, 33)}
+    )
     for query in (v_query, v_query.numpy().astype(np.float32), named):
         answer = O(query)
         parts = O.predict(query)
-        assert all(type(part) is type(answer) and part.dtype == answer.dtype and part.shape == answer.shape for part in parts)
+        assert all(
+            type(part) is type(answer) and part.dtype == answer.dtype and part.shape == answer.shape
+            for part in parts
+        )
         mean, low, high = (np.asarray(part) for part in parts)
         np.testing.assert_array_equal(mean, np.asarray(answer))
         assert (low <= mean).all() and (mean <= high).all()
@@ -239,12 +282,16 @@ def test_kinds_and_precisions(pairs):
     T, (v, u, v_query) = small_transducer(), pairs
     expected = T.regress(ExampleSet(v, u))(v_query)
     for dtype in (np.float32, np.float64):
-        result = T.regress(ExampleSet(v.numpy().astype(dtype), u.numpy().astype(dtype)))(v_query.numpy().astype(dtype))
+        result = T.regress(ExampleSet(v.numpy().astype(dtype), u.numpy().astype(dtype)))(
+            v_query.numpy().astype(dtype)
+        )
         assert isinstance(result, np.ndarray)
         assert result.dtype == dtype
         np.testing.assert_allclose(result, expected.numpy(), atol=1e-5)
     assert T.float().regress(ExampleSet(v, u))(v_query).dtype == torch.float64
-    named = xr.DataArray(v_query.numpy(), dims=("run", "x"), coords={"run": list("abcd"), "x": np.linspace(0, 1, 33)})
+    named = xr.DataArray(
+        v_query.numpy(), dims=("run", "x"), coords={"run": list("abcd"), "x": np.linspace(0, 1, 33)}
+    )
     result = T.regress(ExampleSet(v, u))(named)
     assert result.dims == ("run", "x")
     assert list(result.run.values) == list("abcd")
@@ -259,7 +306,9 @@ def test_any_grid_and_scattered_points(pairs):
     O = T.regress(ExampleSet(v, u))
     expected = O(v_query)
     finer = [modes.decode(modes.encode(f), 65) for f in pairs]
-    torch.testing.assert_close(T.regress(ExampleSet(*finer[:2]))(finer[2])[:, ::2], expected, rtol=0, atol=1e-8)
+    torch.testing.assert_close(
+        T.regress(ExampleSet(*finer[:2]))(finer[2])[:, ::2], expected, rtol=0, atol=1e-8
+    )
     torch.testing.assert_close(O(finer[2]), expected, rtol=0, atol=1e-8)
     torch.testing.assert_close(O(v_query, at=65)[:, ::2], expected, rtol=0, atol=1e-8)
     torch.testing.assert_close(O(v_query, at=torch.linspace(0, 1, 33)), expected, rtol=0, atol=1e-6)
@@ -279,7 +328,10 @@ def test_save_and_load(tmp_path, pairs):
         assert loaded.card["note"] == "made by a test"
         assert loaded.config == T.config
         torch.testing.assert_close(
-            loaded.regress(ExampleSet(*pairs[:2]))(pairs[2]), T.regress(ExampleSet(*pairs[:2]))(pairs[2]), rtol=0, atol=0
+            loaded.regress(ExampleSet(*pairs[:2]))(pairs[2]),
+            T.regress(ExampleSet(*pairs[:2]))(pairs[2]),
+            rtol=0,
+            atol=0,
         )
 
 
@@ -292,12 +344,21 @@ def test_branch_trunk_transducer(pairs, tmp_path):
     torch.testing.assert_close(O(pairs[2], at=65)[:, ::2], O(pairs[2]))
     T.save_pretrained(tmp_path / "T.safetensors")
     loaded = Transducer.from_pretrained(str(tmp_path / "T.safetensors"))
-    torch.testing.assert_close(loaded.regress(ExampleSet(*pairs[:2]))(pairs[2]), O(pairs[2]), rtol=0, atol=1e-4)
+    torch.testing.assert_close(
+        loaded.regress(ExampleSet(*pairs[:2]))(pairs[2]), O(pairs[2]), rtol=0, atol=1e-4
+    )
 
 
 def test_branch_trunk_learns_all_it_has(pairs):
-    T = Transducer(BranchTrunk(33, hidden=8), BranchTrunk(33, hidden=8), depth=2, heads=2, width=4, hidden=8)
-    batch = {"v": pairs[0][None], "u": pairs[1][None], "v_query": pairs[0][None, :2], "u_query": pairs[1][None, :2]}
+    T = Transducer(
+        BranchTrunk(33, hidden=8), BranchTrunk(33, hidden=8), depth=2, heads=2, width=4, hidden=8
+    )
+    batch = {
+        "v": pairs[0][None],
+        "u": pairs[1][None],
+        "v_query": pairs[0][None, :2],
+        "u_query": pairs[1][None, :2],
+    }
     Episode(T)(**{key: value.float() for key, value in batch.items()}).sum().backward()
     assert [name for name, p in T.named_parameters() if p.requires_grad and p.grad is None] == []
 
@@ -305,7 +366,9 @@ def test_branch_trunk_learns_all_it_has(pairs):
 def test_xarray_keeps_what_is_true(pairs):
     T, (v, u, v_query) = small_transducer(depth=4), pairs
     O = T.regress(ExampleSet(v, u))
-    named = xr.DataArray(v_query.numpy(), dims=("run", "x"), coords={"run": list("abcd"), "x": np.linspace(0, 1, 33)})
+    named = xr.DataArray(
+        v_query.numpy(), dims=("run", "x"), coords={"run": list("abcd"), "x": np.linspace(0, 1, 33)}
+    )
     assert O.layer_estimates(named).dims == ("layer", "run", "x")
     moved = O(named, at=np.linspace(0, 0.5, 33))
     assert "x" not in moved.coords
@@ -321,7 +384,11 @@ def test_gradients_after_inference_mode(pairs):
     assert v_query.grad is not None
 
 
-@pytest.mark.parametrize("options", [{"tau": 0.0}, {"depth": 0}, {"shared": True, "F": False}, {"kappa": "cosine"}], ids=str)
+@pytest.mark.parametrize(
+    "options",
+    [{"tau": 0.0}, {"depth": 0}, {"shared": True, "F": False}, {"kappa": "cosine"}],
+    ids=str,
+)
 def test_bad_options(options):
     with pytest.raises(TransduceError, match=r"expected|needs"):
         small_transducer(**options)
@@ -333,10 +400,23 @@ def test_bad_options(options):
         (lambda v, u: (v[:0], u[:0]), "no examples"),
         (lambda v, u: (v, u[:5]), "examples.v holds 9 functions and examples.u 5"),
         (lambda v, u: (v[0], u[0]), r"examples.v has shape \(33,\); expected \(n, \*grid\)"),
-        (lambda v, u: (v[:, None], u), r"examples.v has shape \(9, 1, 33\); this model expects \(n, points\)"),
-        (lambda v, u: (v[:, :4], u), "examples.v has 4 points, enough for 2 modes; this model reads 12. Give at least 14 points"),
-        (lambda v, u: (v.index_fill(1, torch.tensor([3]), torch.nan), u), r"examples.v\[0, 3\] is nan \(9 of 297"),
-        (lambda v, u: (v, u.index_fill(0, torch.tensor([2]), torch.inf)), r"examples.u\[2, 0\] is inf"),
+        (
+            lambda v, u: (v[:, None], u),
+            r"examples.v has shape \(9, 1, 33\); this model expects \(n, points\)",
+        ),
+        (
+            lambda v, u: (v[:, :4], u),
+            "examples.v has 4 points, enough for 2 modes; this model reads 12. Give at least 14 "
+            "points",
+        ),
+        (
+            lambda v, u: (v.index_fill(1, torch.tensor([3]), torch.nan), u),
+            r"examples.v\[0, 3\] is nan \(9 of 297",
+        ),
+        (
+            lambda v, u: (v, u.index_fill(0, torch.tensor([2]), torch.inf)),
+            r"examples.u\[2, 0\] is inf",
+        ),
         (lambda v, u: (v + 0j, u), "examples.v is complex"),
         (lambda v, u: (v.numpy() + 0j, u.numpy()), "complex128 values; expected real"),
         (lambda v, u: (v.numpy().astype(object), u.numpy()), "object values; expected real"),
@@ -376,6 +456,12 @@ def test_a_coarse_grid_is_warned_of(pairs):
 def test_regress_says_what_it_takes():
     T, f = small_transducer(), torch.zeros(3, 17)
     for given in ((f, f), ((f, f),), (f,)):
-        with pytest.raises(TransduceError, match=r"received (Tensor and Tensor|tuple|Tensor)\. Give ExampleSet\(v, u\)"):
+        with pytest.raises(
+            TransduceError,
+            match=r"received (Tensor and Tensor|tuple|Tensor)\. Give ExampleSet\(v, u\)",
+        ):
             T.regress(*given)
-    assert repr(T.regress(ExampleSet(f, f))) == "ConditionedOperator(n = 3 examples, (m, 17) -> (m, 17))"
+    assert (
+        repr(T.regress(ExampleSet(f, f)))
+        == "ConditionedOperator(n = 3 examples, (m, 17) -> (m, 17))"
+    )

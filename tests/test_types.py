@@ -13,10 +13,27 @@ from transduce import ExampleSet, TransduceError
 from transduce.types import like, to_tensor
 
 DTYPES = st.sampled_from(
-    [np.float16, np.float32, np.float64, np.longdouble, np.int8, np.uint64, bool, complex, object, "U3", "M8[s]", ">f4"]
+    [
+        np.float16,
+        np.float32,
+        np.float64,
+        np.longdouble,
+        np.int8,
+        np.uint64,
+        bool,
+        complex,
+        object,
+        "U3",
+        "M8[s]",
+        ">f4",
+    ]
 )
-SHAPES = hnp.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=40) | st.tuples(st.integers(0, 6), st.integers(0, 40))
-ARRAYS = st.tuples(DTYPES, SHAPES).flatmap(lambda pair: hnp.arrays(*pair) if pair[0] is not object else st.just(np.full(pair[1], None)))
+SHAPES = hnp.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=40) | st.tuples(
+    st.integers(0, 6), st.integers(0, 40)
+)
+ARRAYS = st.tuples(DTYPES, SHAPES).flatmap(
+    lambda pair: hnp.arrays(*pair) if pair[0] is not object else st.just(np.full(pair[1], None))
+)
 T = small_transducer().float()
 
 
@@ -52,10 +69,16 @@ def test_lists_are_arrays():
 
 def test_one_number_each_is_no_single_example():
     with pytest.raises(
-        TransduceError, match=r"u has shape \(9,\); .* labels of classes one-hot, or use transduce\.sklearn\.TransducerClassifier"
+        TransduceError,
+        match=(
+            r"u has shape \(9,\); .* labels of classes one-hot, or use "
+            r"transduce\.sklearn\.TransducerClassifier"
+        ),
     ):
         ExampleSet(np.zeros((9, 33)), np.arange(9))
-    with pytest.raises(TransduceError, match=r"u has shape \(33,\); .* For a single example, give u\[None\]"):
+    with pytest.raises(
+        TransduceError, match=r"u has shape \(33,\); .* For a single example, give u\[None\]"
+    ):
         ExampleSet(np.zeros((1, 33)), np.zeros(33))
 
 
@@ -70,7 +93,9 @@ def test_examples_can_be_picked():
     examples = ExampleSet(np.arange(8.0).reshape(4, 2), np.arange(8.0).reshape(4, 2))
     assert len(examples[1:3]) == 2
     np.testing.assert_array_equal(examples[[3, 0]].v, [[6, 7], [0, 1]])
-    np.testing.assert_array_equal(examples[np.array([True, False, False, True])].u, [[0, 1], [6, 7]])
+    np.testing.assert_array_equal(
+        examples[np.array([True, False, False, True])].u, [[0, 1], [6, 7]]
+    )
     assert repr(examples) == "ExampleSet(n=4, v=(4, 2), u=(4, 2))"
 
 

@@ -1,4 +1,5 @@
-"""Regress operators from examples: pairs (v_i, O(v_i)) in, the operator out, in one forward pass."""
+"""Regress operators from examples: pairs (v_i, O(v_i)) in, the operator out, in one forward
+pass."""
 
 from . import families as families
 from .conditioned import ConditionedOperator as ConditionedOperator

@@ -1,11 +1,15 @@
-"""Bands from leave-one-out residuals, aimed at a share of the values on average, and wider for functions that are less sure.
+"""Bands from leave-one-out residuals, aimed at a share of the values on average, and wider for
+functions that are less sure.
 
-    |u(x) - u_hat(x)| <= q s(v),        s(v) = d(v) |u_hat|^p,        q the quantile of |r_i(x)| / s(v_i) over examples and points
+    |u(x) - u_hat(x)| <= q s(v),
+    s(v) = d(v) |u_hat|^p,
+    q the quantile of |r_i(x)| / s(v_i) over examples and points
 
-r_i is the residual of example i when it is left out, d its standard deviation under the kernel's Gaussian process (left out too), and
-|u_hat| the root mean square of the answer: where an operator amplifies, errors grow with it. p is the one of a few with the best
-interval score (Winkler) on the examples themselves. The width is the operator's own; it comes without a guarantee, as residuals that
-have chosen p, and the mixture before, are a little too small.
+r_i is the residual of example i when it is left out, d its standard deviation under the kernel's
+Gaussian process (left out too), and |u_hat| the root mean square of the answer: where an operator
+amplifies, errors grow with it. p is the one of a few with the best interval score (Winkler) on the
+examples themselves. The width is the operator's own; it comes without a guarantee, as residuals
+that have chosen p, and the mixture before, are a little too small.
 
     W = width + (2 / alpha) (how far outside)        for a band of level 1 - alpha
 """
@@ -18,10 +22,14 @@ from jaxtyping import Float
 from torch import Tensor
 
 POWERS = (0.0, 0.5, 1.0, 1.5, 2.0)
-MARGIN = 0.6  # between 0, where a function's points err each on its own, and 1, all together; validation operators ask for about half
+# between 0, where a function's points err each on its own, and 1, all together; validation
+# operators ask for about half
+MARGIN = 0.6
 
 
-def interval_score(error: Float[Tensor, "*s"], half_width: Float[Tensor, "*t"], level: float) -> Float[Tensor, "*s"]:
+def interval_score(
+    error: Float[Tensor, "*s"], half_width: Float[Tensor, "*t"], level: float
+) -> Float[Tensor, "*s"]:
     """Winkler's score of a band about the answer: the lower, the better."""
     return 2 * half_width + 2 / (1 - level) * (error.abs() - half_width).clamp(min=0)
 
@@ -34,15 +42,20 @@ def half_widths_of(
     query_deviations: Float[Tensor, " m"],
     level: float,
 ) -> Float[Tensor, " m"]:
-    """The half-width of the band for each query, from the examples' residuals, answers and deviations, each example left out."""
+    """The half-width of the band for each query, from the examples' residuals, answers and
+    deviations, each example left out."""
     n, sizes = len(residuals), residuals.abs().flatten(1)
     share = min(1.0, level * (1 + MARGIN / n))
-    smallest = 1e-3 * _size(residuals + answers).mean()  # an answer of nothing says nothing of its error
+    smallest = (
+        1e-3 * _size(residuals + answers).mean()
+    )  # an answer of nothing says nothing of its error
 
     def scored(p: float) -> tuple[float, Tensor]:
         scales = (deviations * _size(answers).clamp(min=smallest) ** p)[:, None]
         q = quantile(sizes / scales, share)
-        return float(interval_score(sizes, q * scales, level).mean()), q * query_deviations * _size(query_answers) ** p
+        return float(interval_score(sizes, q * scales, level).mean()), q * query_deviations * _size(
+            query_answers
+        ) ** p
 
     best, half_widths = scored(POWERS[0])
     for p in POWERS[1:]:

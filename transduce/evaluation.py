@@ -4,9 +4,9 @@ One row for each operator, each n and each query:
 
     operator, seed, n, query, relative_mse, squared_error, squared_norm, seconds
 
-where `seed` draws the operator's task again (of a stored family: the pairs of its operator number `operator`), and `seconds` is the
-time of the whole regression: conditioning on n examples, and all its queries.
-"""
+where `seed` draws the operator's task again (of a stored family: the pairs of its operator number
+`operator`), and `seconds` is the time of the whole regression: conditioning on n examples, and all
+its queries."""
 
 from __future__ import annotations
 
@@ -39,22 +39,29 @@ def evaluate(
     n_queries: int = 50,
     progress: Callable[[], object] | None = None,
 ) -> list[Row]:
-    """Regress `n_operators` operators of the family from n examples each, and compare with the truth at `n_queries` queries.
+    """Regress `n_operators` operators of the family from n examples each, and compare with the
+    truth at `n_queries` queries.
 
-    Several n are nested: the same operators and queries, and the first n of the largest example set. Equal generators give
-    equal tasks, whatever the regressor. No operator of a stored family is drawn twice. progress: called after each operator.
+    Several n are nested: the same operators and queries, and the first n of the largest example
+    set. Equal generators give equal tasks, whatever the regressor. No operator of a stored family
+    is drawn twice. progress: called after each operator.
 
     >>> rows = evaluate(T, family, [10, 50], n_operators=100, generator=generator_for("test", 0))
     >>> summarise(rows)[1]["mean"]
     """
     sizes = [n_examples] if isinstance(n_examples, int) else sorted(n_examples)
     if not sizes or sizes[0] < 1:
-        raise TransduceError(f"n_examples={n_examples}; expected one number of examples or several, each at least 1.")
+        raise TransduceError(
+            f"n_examples={n_examples}; expected one number of examples or several, each at least 1."
+        )
     rows = []
     for operator, seed, task in draw_tasks(family, sizes[-1], n_queries, n_operators, generator):
         for n in sizes:
             u_hat, seconds = _timed(regressor, task.examples[:n], task.queries.v)
-            errors, norms = squared_errors(u_hat, task.queries.u).tolist(), squared_norms(task.queries.u).tolist()
+            errors, norms = (
+                squared_errors(u_hat, task.queries.u).tolist(),
+                squared_norms(task.queries.u).tolist(),
+            )
             for query, (error, norm) in enumerate(zip(errors, norms, strict=True)):
                 rows.append(
                     {
@@ -74,22 +81,35 @@ def evaluate(
 
 
 def draw_tasks(
-    family: OperatorFamily, n_examples: int, n_queries: int, n_operators: int, generator: torch.Generator
+    family: OperatorFamily,
+    n_examples: int,
+    n_queries: int,
+    n_operators: int,
+    generator: torch.Generator,
 ) -> Iterator[tuple[int, int, Task]]:
     """The number, the seed and the task of each operator that `evaluate` draws."""
     if not isinstance(family, StoredFamily):
         for operator in range(n_operators):
             seed = _seed(generator)
-            yield operator, seed, family.sample_task(n_examples, n_queries, torch.Generator().manual_seed(seed))
+            yield (
+                operator,
+                seed,
+                family.sample_task(n_examples, n_queries, torch.Generator().manual_seed(seed)),
+            )
         return
     if n_operators > len(family):
         raise TransduceError(
-            f"{n_operators} operators were asked for; {family.path} holds {len(family)}, each evaluated once at most. "
+            f"{n_operators} operators were asked for; {family.path} holds {len(family)}, each "
+            "evaluated once at most. "
             f"Ask for at most {len(family)}."
         )
     for operator in torch.randperm(len(family), generator=generator)[:n_operators].tolist():
         seed = _seed(generator)
-        yield operator, seed, family.task_of(operator, n_examples, n_queries, torch.Generator().manual_seed(seed))
+        yield (
+            operator,
+            seed,
+            family.task_of(operator, n_examples, n_queries, torch.Generator().manual_seed(seed)),
+        )
 
 
 def check_fit(
@@ -100,19 +120,22 @@ def check_fit(
     generator: torch.Generator,
     n_queries: int = 50,
 ) -> None:
-    """Raise, before hours of `evaluate`, if the family cannot give what is asked, or a regressor does not fit its functions."""
+    """Raise, before hours of `evaluate`, if the family cannot give what is asked, or a regressor
+    does not fit its functions."""
     _, _, task = next(draw_tasks(family, max(n_examples), n_queries, n_operators, generator))
     for name, regressor in regressors.items():
         try:
-            squared_errors(regressor.regress(task.examples[: min(n_examples)])(task.queries.v), task.queries.u)
+            squared_errors(
+                regressor.regress(task.examples[: min(n_examples)])(task.queries.v), task.queries.u
+            )
         except TransduceError as error:
             raise TransduceError(f"{name}: {error}") from error
 
 
 def summarise(rows: Sequence[Row]) -> list[Row]:
-    """One row for each n: the mean and median of relative_mse over functions, its pooled value, the mean of its root (relative_l2),
-    the 95 % interval (low, high) of the mean by resampling operators, and the median seconds of a regression.
-    """
+    """One row for each n: the mean and median of relative_mse over functions, its pooled value, the
+    mean of its root (relative_l2), the 95 % interval (low, high) of the mean by resampling
+    operators, and the median seconds of a regression."""
     ordered = sorted(rows, key=itemgetter("n", "operator", "query"))
     return [_summary(n, list(group)) for n, group in groupby(ordered, key=itemgetter("n"))]
 
@@ -120,14 +143,18 @@ def summarise(rows: Sequence[Row]) -> list[Row]:
 def _summary(n: int, rows: list[Row]) -> Row:
     errors = np.array([row["relative_mse"] for row in rows])
     by_operator = [list(group) for _, group in groupby(rows, key=itemgetter("operator"))]
-    low, high = _interval(np.array([np.mean([row["relative_mse"] for row in group]) for group in by_operator]))
+    low, high = _interval(
+        np.array([np.mean([row["relative_mse"] for row in group]) for group in by_operator])
+    )
     return {
         "n": n,
         "mean": float(errors.mean()),
         "low": low,
         "high": high,
         "median": float(np.median(errors)),
-        "pooled": sum(row["squared_error"] for row in rows) / norms if (norms := sum(row["squared_norm"] for row in rows)) else math.inf,
+        "pooled": sum(row["squared_error"] for row in rows) / norms
+        if (norms := sum(row["squared_norm"] for row in rows))
+        else math.inf,
         "relative_l2": float(np.sqrt(errors).mean()),
         "seconds": float(np.median([group[0]["seconds"] for group in by_operator])),
         "operators": len(by_operator),
@@ -144,7 +171,9 @@ def _interval(means: np.ndarray) -> tuple[float, float]:
 
 def _seed(generator: torch.Generator) -> int:
     """A seed drawn from `generator` and of its split: see `random_fields.seed_for`."""
-    return generator.initial_seed() & SPLIT_BITS | int(torch.randint(1 << 30, (), generator=generator))
+    return generator.initial_seed() & SPLIT_BITS | int(
+        torch.randint(1 << 30, (), generator=generator)
+    )
 
 
 def _timed(regressor: Regressor, examples: ExampleSet, v: Array) -> tuple[Array, float]:

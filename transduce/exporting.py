@@ -1,10 +1,11 @@
-"""An operator as an ONNX graph, for use where there is no torch: any number m of functions in, their images out.
+"""An operator as an ONNX graph, for use where there is no torch: any number m of functions in,
+their images out.
 
     v (m, *grid)  ->  u (m, *grid)
 
-ONNX has no Cholesky factorisation, nor any other that kernels solve their systems with, so examples are conditioned on in Python. What a
-query needs of them is folded into the graph as constants. Before a file is put in place, ONNX Runtime runs it beside torch.
-"""
+ONNX has no Cholesky factorisation, nor any other that kernels solve their systems with, so examples
+are conditioned on in Python. What a query needs of them is folded into the graph as constants.
+Before a file is put in place, ONNX Runtime runs it beside torch."""
 
 from __future__ import annotations
 
@@ -28,12 +29,15 @@ from .types import TransduceError
 
 NEEDED = ("onnx", "onnxscript", "onnxruntime")
 TOLERANCE = 1e-5  # how far from torch an answer may be, relative to the largest value
-LARGEST = 2**31 - 2**20  # bytes of constants: protobuf, of which files are made, has no more than 2 GB
+LARGEST = (
+    2**31 - 2**20
+)  # bytes of constants: protobuf, of which files are made, has no more than 2 GB
 OPSET = 20  # the first with Gelu; ONNX Runtime reads it from 1.17 on
 
 
 class Exported(NamedTuple):
-    """What was written: the shapes of one function and of its image, the size of the file, the largest difference from torch."""
+    """What was written: the shapes of one function and of its image, the size of the file, the
+    largest difference from torch."""
 
     path: Path
     v: tuple[int, ...]
@@ -74,18 +78,25 @@ def between(v: Float[Tensor, "n ..."], m: int = 7) -> Float[Tensor, "m ..."]:
 
 
 def described(at: tuple[int, ...] | Tensor) -> dict[str, list[Any]]:
-    """Where functions are given or asked for, as the metadata of a graph say it: a uniform grid, or positions."""
+    """Where functions are given or asked for, as the metadata of a graph say it: a uniform grid, or
+    positions."""
     return {"positions": at.tolist()} if isinstance(at, Tensor) else {"grid": [*at]}
 
 
 def write_onnx(
-    path: PathLike, module: nn.Module, v: Float[Tensor, "m ..."], u: Float[Tensor, "m ..."], unit: float, about: Mapping[str, Any]
+    path: PathLike,
+    module: nn.Module,
+    v: Float[Tensor, "m ..."],
+    u: Float[Tensor, "m ..."],
+    unit: float,
+    about: Mapping[str, Any],
 ) -> Exported:
-    """Write `module` as one self-contained file, if in it ONNX Runtime finds the images u of functions v that torch found.
+    """Write `module` as one self-contained file, if in it ONNX Runtime finds the images u of
+    functions v that torch found.
 
-    The graph's input is `v`, its output `u`, the number `m` of functions is free. unit: what differences are measured in, about the size
-    of images. about: goes into the graph's metadata, as JSON but for strings.
-    """
+    The graph's input is `v`, its output `u`, the number `m` of functions is free. unit: what
+    differences are measured in, about the size of images. about: goes into the graph's metadata, as
+    JSON but for strings."""
     _check_installed()
     import onnx_ir
 
@@ -93,14 +104,24 @@ def write_onnx(
         model = _graph(module, v)
         folded = sum(value.const_value.nbytes for value in model.graph.initializers.values())
         if folded > LARGEST:
-            raise TransduceError(f"the graph holds {folded:,} bytes; expected at most {LARGEST:,} in one file. Give fewer examples.")
-        model.metadata_props.update({name: value if isinstance(value, str) else json.dumps(value) for name, value in about.items()})
+            raise TransduceError(
+                f"the graph holds {folded:,} bytes; expected at most {LARGEST:,} in one file. "
+                "Give fewer examples."
+            )
+        model.metadata_props.update(
+            {
+                name: value if isinstance(value, str) else json.dumps(value)
+                for name, value in about.items()
+            }
+        )
         onnx_ir.save(model, temporary)
         size, difference = temporary.stat().st_size, _difference(temporary, v, u) / unit
         if not difference <= TOLERANCE:
             raise TransduceError(
-                f"the exported operator is {difference:.1e} from torch's, relative to the largest value; expected at most {TOLERANCE:g}. "
-                "Nothing was written: single precision may be too coarse for this operator. Give more examples, or use a model that solves."
+                f"the exported operator is {difference:.1e} from torch's, relative to the largest "
+                f"value; expected at most {TOLERANCE:g}. "
+                "Nothing was written: single precision may be too coarse for this operator. Give "
+                "more examples, or use a model that solves."
             )
     return Exported(Path(path), tuple(v.shape[1:]), tuple(u.shape[1:]), size, difference)
 
@@ -110,13 +131,15 @@ def _check_installed() -> None:
     missing = [name for name in NEEDED if find_spec(name) is None]
     if missing:
         raise TransduceError(
-            f"exporting needs {', '.join(NEEDED)}, and {', '.join(missing)} cannot be imported. Install it: "
+            f"exporting needs {', '.join(NEEDED)}, and {', '.join(missing)} cannot be imported. "
+            "Install it: "
             "pip install -c constraints.txt -e '.[export]'"
         )
 
 
 def _graph(module: nn.Module, v: Tensor) -> Any:
-    """The ONNX model of a module, for any number of functions like v, without the paths and names that exporting leaves in it."""
+    """The ONNX model of a module, for any number of functions like v, without the paths and names
+    that exporting leaves in it."""
     from onnx_ir.passes.common import ClearMetadataAndDocStringPass
 
     shapes = {"v": {0: torch.export.Dim("m")}}
@@ -124,7 +147,13 @@ def _graph(module: nn.Module, v: Tensor) -> Any:
         with torch.no_grad(), _quiet():
             traced = torch.export.export(module, (v,), dynamic_shapes=shapes, strict=False)
             program = torch.onnx.export(
-                traced, (v,), input_names=["v"], output_names=["u"], dynamic_shapes=shapes, opset_version=OPSET, verbose=False
+                traced,
+                (v,),
+                input_names=["v"],
+                output_names=["u"],
+                dynamic_shapes=shapes,
+                opset_version=OPSET,
+                verbose=False,
             )
             assert program is not None
             return ClearMetadataAndDocStringPass()(program.model).model
@@ -133,13 +162,15 @@ def _graph(module: nn.Module, v: Tensor) -> Any:
         while isinstance(cause.__cause__, Exception):
             cause = cause.__cause__
         raise TransduceError(
-            f"this operator could not be written as an ONNX graph for any number of functions: {brief(cause)}. Keep it in Python, or use a "
+            "this operator could not be written as an ONNX graph for any number of functions: "
+            f"{brief(cause)}. Keep it in Python, or use a "
             "model without the part that this names."
         ) from error
 
 
 def _difference(path: Path, v: Tensor, u: Tensor) -> float:
-    """The largest difference between u and what ONNX Runtime answers, to one of v or to all at once."""
+    """The largest difference between u and what ONNX Runtime answers, to one of v or to all at
+    once."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -148,8 +179,13 @@ def _difference(path: Path, v: Tensor, u: Tensor) -> float:
         session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
         answers = [session.run(["u"], {"v": v[:m].numpy(force=True)})[0] for m in (1, len(v))]
     except Exception as error:  # onnxruntime has its own, one for each of its codes
-        raise TransduceError(f"ONNX Runtime could not run the exported operator: {brief(error)}. Nothing was written.") from error
-    return float(np.max([np.abs(found - u[: len(found)].numpy(force=True)).max() for found in answers]))
+        raise TransduceError(
+            f"ONNX Runtime could not run the exported operator: {brief(error)}. Nothing was "
+            "written."
+        ) from error
+    return float(
+        np.max([np.abs(found - u[: len(found)].numpy(force=True)).max() for found in answers])
+    )
 
 
 @contextmanager

@@ -2,11 +2,12 @@
 
     v, u (operator, example, *axes)      and the family's `parameters`, such as k (operator)
 
-Operator i comes from the generator of (split, seed, i), drawn alone and on one thread, so any number of workers on one kind of
-machine gives the same bytes. Operators are stored in blocks, a shard of each variable to a block, a chunk to an operator.
+Operator i comes from the generator of (split, seed, i), drawn alone and on one thread, so any
+number of workers on one kind of machine gives the same bytes. Operators are stored in blocks, a
+shard of each variable to a block, a chunk to an operator.
 
-The store grows in `<path>.partial`, beside the request it answers and a mark for each finished block, and is renamed at the end:
-a generation that was killed goes on when the same is asked again.
+The store grows in `<path>.partial`, beside the request it answers and a mark for each finished
+block, and is renamed at the end: a generation that was killed goes on when the same is asked again.
 """
 
 from __future__ import annotations
@@ -48,7 +49,10 @@ class Request:
 
     def __post_init__(self) -> None:
         if self.operators < 1 or self.examples < 1:
-            raise TransduceError(f"{self.operators} operators of {self.examples} examples were asked for; expected at least one of each.")
+            raise TransduceError(
+                f"{self.operators} operators of {self.examples} examples were asked for; expected "
+                "at least one of each."
+            )
         if self.split not in SPLITS:
             raise TransduceError(f"split={self.split!r}; expected one of {', '.join(SPLITS)}.")
 
@@ -63,18 +67,35 @@ class Request:
 
     def attributes(self) -> dict[str, Any]:
         """What the store says of itself."""
-        parameters = {field.name: getattr(self.family, field.name) for field in fields(self.family) if field.init}
+        parameters = {
+            field.name: getattr(self.family, field.name)
+            for field in fields(self.family)
+            if field.init
+        }
         made_with = {f"{name}_version": version for name, version in versions().items()}
-        return {"family": type(self.family).__name__, **parameters, "split": self.split, "seed": self.seed, **made_with}
+        return {
+            "family": type(self.family).__name__,
+            **parameters,
+            "split": self.split,
+            "seed": self.seed,
+            **made_with,
+        }
 
     def record(self) -> dict[str, Any]:
         """The request in JSON's own types, to compare with another."""
-        return json.loads(json.dumps({"operators": self.operators, "examples": self.examples, **self.attributes()}))
+        return json.loads(
+            json.dumps(
+                {"operators": self.operators, "examples": self.examples, **self.attributes()}
+            )
+        )
 
     def layout(self) -> dict[str, tuple[str, tuple[str, ...]]]:
         """The variables of the store: their dtype and dimensions."""
         functions = ("float32", ("operator", "example", *self.family.axes))
-        parameters = {name: (dtype, ("operator", *dims)) for name, (dtype, dims) in self.family.parameters.items()}
+        parameters = {
+            name: (dtype, ("operator", *dims))
+            for name, (dtype, dims) in self.family.parameters.items()
+        }
         return {"v": functions, "u": functions, **parameters}
 
     def draw(self, operator: int) -> dict[str, Any]:
@@ -99,11 +120,13 @@ def generate(
 ) -> None:
     """Draw operators of a family that has a solver, and examples of each, into a Zarr store.
 
-    The family says what is stored of an operator beside its pairs: `parameters`, each with dtype and dimensions, and `parameters_of(O)`.
-    axes: the dimensions of its functions, with their coordinates.
+    The family says what is stored of an operator beside its pairs: `parameters`, each with dtype
+    and dimensions, and `parameters_of(O)`. axes: the dimensions of its functions, with their
+    coordinates.
 
-    workers: processes on this machine, by default one a core; call this under `if __name__ == "__main__":` if there are several,
-    for each of them imports the script. scheduler: the address of a dask scheduler whose workers see the same folder.
+    workers: processes on this machine, by default one a core; call this under `if __name__ ==
+    "__main__":` if there are several, for each of them imports the script. scheduler: the address
+    of a dask scheduler whose workers see the same folder.
 
     >>> generate(AdvectionDiffusionReaction(), "adr.zarr", operators=500, examples=100)
     """
@@ -114,12 +137,16 @@ def generate(
     try:
         _prepare(unfinished, request, force)
         _fill(unfinished, request, workers, scheduler)
-        for leftover in (unfinished / "store").rglob("*.partial"):  # of a chunk that was being written at the kill
+        for leftover in (unfinished / "store").rglob(
+            "*.partial"
+        ):  # of a chunk that was being written at the kill
             leftover.unlink()
         move_into_place(unfinished / "store", path)
         shutil.rmtree(unfinished)
     except OSError as error:
-        raise TransduceError(f"{path} could not be written ({error}). Give a folder that can be, with room left.") from error
+        raise TransduceError(
+            f"{path} could not be written ({error}). Give a folder that can be, with room left."
+        ) from error
 
 
 def _prepare(unfinished: Path, request: Request, force: bool) -> None:
@@ -130,7 +157,11 @@ def _prepare(unfinished: Path, request: Request, force: bool) -> None:
         if theirs == ours:
             return
         if not force:
-            other = ", ".join(f"{key} {theirs.get(key)} there and {ours.get(key)} here" for key in ours if theirs.get(key) != ours.get(key))
+            other = ", ".join(
+                f"{key} {theirs.get(key)} there and {ours.get(key)} here"
+                for key in ours
+                if theirs.get(key) != ours.get(key)
+            )
             raise TransduceError(
                 f"{unfinished.name} is the unfinished generation of something else ({other}). "
                 "Ask for that again to finish it, or give --force (force=True) to start anew."
@@ -148,7 +179,9 @@ def _create_store(store: Path, request: Request) -> None:
     sizes = {"operator": request.operators, "example": request.examples}
     for name, coordinates in request.family.axes.items():
         sizes[name] = len(coordinates)
-        group.create_array(name, data=coordinates.numpy(), chunks=(len(coordinates),), dimension_names=(name,))
+        group.create_array(
+            name, data=coordinates.numpy(), chunks=(len(coordinates),), dimension_names=(name,)
+        )
     for name, (dtype, dims) in request.layout().items():
         shape = tuple(sizes[dim] for dim in dims)
         shard, rest = (request.block, *shape[1:]), shape[1:]
@@ -159,7 +192,9 @@ def _create_store(store: Path, request: Request) -> None:
             chunks=(1, *rest) if rest else shard,
             shards=shard if rest else None,
             dimension_names=dims,
-            fill_value=np.nan if dtype.startswith("float") else -1,  # no drawn value, so that every shard is written
+            fill_value=np.nan
+            if dtype.startswith("float")
+            else -1,  # no drawn value, so that every shard is written
         )
 
 
@@ -169,14 +204,19 @@ def _fill(unfinished: Path, request: Request, workers: int | None, scheduler: st
     left = [block for block in blocks if not (unfinished / "done" / str(block)).exists()]
     count = sum(len(request.members(block)) for block in left)
     with _progress(request.operators, request.operators - count) as advance:
-        for block in _written(partial(_write_block, unfinished / "store", request), left, workers, scheduler):
+        for block in _written(
+            partial(_write_block, unfinished / "store", request), left, workers, scheduler
+        ):
             (unfinished / "done" / str(block)).touch()
             advance(len(request.members(block)))
 
 
 def _write_block(store: Path, request: Request, block: int) -> int:
     if not store.exists():
-        raise TransduceError(f"a worker does not find {store.parent.name}; expected a folder that all workers see. Write to a shared disk.")
+        raise TransduceError(
+            f"a worker does not find {store.parent.name}; expected a folder that all workers see. "
+            "Write to a shared disk."
+        )
     with one_thread():
         drawn = [request.draw(operator) for operator in request.members(block)]
     group = zarr.open_group(store, mode="r+")
@@ -186,8 +226,11 @@ def _write_block(store: Path, request: Request, block: int) -> int:
     return block
 
 
-def _written(write: Callable[[int], int], blocks: list[int], workers: int | None, scheduler: str | None) -> Iterator[int]:
-    """The blocks as they are finished: here if one worker is enough, else by the workers of a dask cluster."""
+def _written(
+    write: Callable[[int], int], blocks: list[int], workers: int | None, scheduler: str | None
+) -> Iterator[int]:
+    """The blocks as they are finished: here if one worker is enough, else by the workers of a dask
+    cluster."""
     workers = min(workers or os.cpu_count() or 1, len(blocks))
     if scheduler is None and workers <= 1:
         yield from map(write, blocks)
@@ -206,21 +249,30 @@ def _client(workers: int, scheduler: str | None) -> Iterator[Any]:
         from distributed import Client, LocalCluster
     except ImportError:
         raise TransduceError(
-            "several workers run through dask, which is not installed. Install it: pip install -c constraints.txt -e '.[train]', or ask "
+            "several workers run through dask, which is not installed. Install it: pip install -c "
+            "constraints.txt -e '.[train]', or ask "
             "for one worker."
         ) from None
     if scheduler is None:
         options = {"memory_limit": 0, "dashboard_address": None, "silence_logs": logging.ERROR}
-        # dask would have workers give memory back at each free, and their solvers ask for it anew: more than twice as slow
-        keep_memory = dask.config.set({"distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": None})
-        with keep_memory, LocalCluster(n_workers=workers, threads_per_worker=1, **options) as cluster, Client(cluster) as client:
+        # dask would have workers give memory back at each free, and their solvers ask for it anew:
+        # more than twice as slow
+        keep_memory = dask.config.set(
+            {"distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": None}
+        )
+        with (
+            keep_memory,
+            LocalCluster(n_workers=workers, threads_per_worker=1, **options) as cluster,
+            Client(cluster) as client,
+        ):
             yield client
         return
     try:
         client = Client(scheduler, timeout=10, set_as_default=False)
     except (OSError, ValueError) as error:
         raise TransduceError(
-            f"no dask scheduler answers at {scheduler!r}; expected its address, like tcp://host:8786. Start one."
+            f"no dask scheduler answers at {scheduler!r}; expected its address, like "
+            "tcp://host:8786. Start one."
         ) from error
     with client, client.as_current():
         yield client
@@ -230,7 +282,12 @@ def _client(workers: int, scheduler: str | None) -> Iterator[Any]:
 def _progress(total: int, done: int) -> Iterator[Callable[[int], None]]:
     """How many operators there are: a bar on a terminal, ten lines elsewhere."""
     if sys.stderr.isatty():
-        columns = (TextColumn("operators"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+        columns = (
+            TextColumn("operators"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(),
+        )
         with Progress(*columns, console=Console(stderr=True)) as bar:
             task = bar.add_task("", total=total, completed=done)
             yield lambda count: bar.advance(task, count)
@@ -241,6 +298,10 @@ def _progress(total: int, done: int) -> Iterator[Callable[[int], None]]:
         nonlocal done
         done += count
         if 10 * done // total > 10 * (done - count) // total:
-            print(f"{done} of {total} operators, {time.monotonic() - start:.0f} s", file=sys.stderr, flush=True)
+            print(
+                f"{done} of {total} operators, {time.monotonic() - start:.0f} s",
+                file=sys.stderr,
+                flush=True,
+            )
 
     yield advance

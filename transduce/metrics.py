@@ -2,15 +2,15 @@
 
     relative squared error of one function      e(u_hat, u) = sum_k (u_hat_k - u_k)^2 / sum_k u_k^2
 
-The paper's "RMSE" is the mean of e over functions, `relative_mse`: a relative mean *squared* error. The authors' code pools both
-sums over everything first, `pooled_relative_mse`. The pointwise quotient of the supplement is singular where u is zero,
-as it is at Dirichlet ends, and is not used.
+The paper's "RMSE" is the mean of e over functions, `relative_mse`: a relative mean *squared* error.
+The authors' code pools both sums over everything first, `pooled_relative_mse`. The pointwise
+quotient of the supplement is singular where u is zero, as it is at Dirichlet ends, and is not used.
 
-Of classes, as one-hot vectors: how often the largest number of an answer is at the right one, and whether answers are as often right as
-they are sure.
+Of classes, as one-hot vectors: how often the largest number of an answer is at the right one, and
+whether answers are as often right as they are sure.
 
-Functions are arrays of shape (n, *grid) or (n, channels, *grid), numpy, torch or xarray. Torch results can be differentiated.
-"""
+Functions are arrays of shape (n, *grid) or (n, channels, *grid), numpy, torch or xarray. Torch
+results can be differentiated."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ def squared_errors(u_hat: Array, u: Array) -> Any:
     """sum_k (u_hat_k - u_k)^2 of each function: shape (n,)."""
     if u_hat.shape != u.shape:
         raise TransduceError(
-            f"u_hat has shape {tuple(u_hat.shape)} and u {tuple(u.shape)}; expected the same. Predict each u on its own grid."
+            f"u_hat has shape {tuple(u_hat.shape)} and u {tuple(u.shape)}; expected the same. "
+            "Predict each u on its own grid."
         )
     return squared_norms(_values(u_hat) - _values(u))
 
@@ -61,7 +62,8 @@ def relative_l2(u_hat: Array, u: Array) -> Any:
 
 
 def hits(u_hat: Array, u: Array) -> Any:
-    """Whether the largest number of each answer stands at the class of u, which is one-hot: shape (n,)."""
+    """Whether the largest number of each answer stands at the class of u, which is one-hot: shape
+    (n,)."""
     return _values(u_hat).argmax(1) == _values(u).argmax(1)
 
 
@@ -71,9 +73,11 @@ def bin_of(confidence: Any, bins: int) -> Any:
 
 
 def expected_calibration_error(confidence: Any, right: Any, bins: int = 15) -> float:
-    """The mean distance between how sure answers are and how often they are right, over bins of sureness of equal width.
+    """The mean distance between how sure answers are and how often they are right, over bins of
+    sureness of equal width.
 
-    >>> expected_calibration_error(np.array([0.9, 0.9, 0.6, 0.6]), np.array([True, True, True, False]))
+    >>> right = np.array([True, True, True, False])
+    >>> expected_calibration_error(np.array([0.9, 0.9, 0.6, 0.6]), right)
     0.1
     """
     confidence, right = np.asarray(confidence, dtype=float), np.asarray(right, dtype=float)

@@ -1,4 +1,5 @@
-"""What long work shows: a live line on a terminal, plain lines elsewhere, a JSON line each for machines, TensorBoard if installed."""
+"""What long work shows: a live line on a terminal, plain lines elsewhere, a JSON line each for
+machines, TensorBoard if installed."""
 
 from __future__ import annotations
 
@@ -17,8 +18,23 @@ from .types import TransduceError
 class Journal:
     """The record of a training run, as a context manager."""
 
-    def __init__(self, folder: Path | None, steps: int, start: int, tasks: int, quiet: bool = False, every: int = 100):
-        self.folder, self.steps, self.start, self.tasks, self.quiet, self.every = folder, steps, start, tasks, quiet, every
+    def __init__(
+        self,
+        folder: Path | None,
+        steps: int,
+        start: int,
+        tasks: int,
+        quiet: bool = False,
+        every: int = 100,
+    ):
+        self.folder, self.steps, self.start, self.tasks, self.quiet, self.every = (
+            folder,
+            steps,
+            start,
+            tasks,
+            quiet,
+            every,
+        )
 
     def __enter__(self) -> Journal:
         self.begun, self.before = time.monotonic(), 0.0
@@ -42,7 +58,9 @@ class Journal:
             path.write_text("".join(json.dumps(line) + "\n" for line in lines))
             self.file = path.open("a")
         except OSError as error:
-            raise TransduceError(f"cannot write to {folder} ({error}). Give a folder that can be written to.") from None
+            raise TransduceError(
+                f"cannot write to {folder} ({error}). Give a folder that can be written to."
+            ) from None
         self.before = lines[-1]["seconds"] if lines else 0.0
         try:
             from torch.utils.tensorboard import SummaryWriter
@@ -53,13 +71,18 @@ class Journal:
     def _earlier(self, path: Path) -> list[dict[str, Any]]:
         """The lines up to the checkpoint; what came after it is done again."""
         try:
-            lines = [json.loads(line) for line in path.read_text().splitlines() if line.endswith("}")]
+            lines = [
+                json.loads(line) for line in path.read_text().splitlines() if line.endswith("}")
+            ]
             return [line for line in lines if line["step"] <= self.start and line["seconds"] >= 0]
         except (ValueError, KeyError, TypeError):
-            raise TransduceError(f"{path} is not a log that transduce wrote. Move it away, or give another folder.") from None
+            raise TransduceError(
+                f"{path} is not a log that transduce wrote. Move it away, or give another folder."
+            ) from None
 
     def step(self, step: int, loss: float, lr: float, error: float | None, measured: bool) -> None:
-        """Tell of one step; `error` is the last validation error, `measured` whether it is of this step."""
+        """Tell of one step; `error` is the last validation error, `measured` whether it is of this
+        step."""
         if self.quiet:
             return
         seconds = time.monotonic() - self.begun
@@ -71,7 +94,14 @@ class Journal:
         if self.live is not None:
             self.live.update(text)
         if step % self.every == 0 or step == self.steps or measured:
-            self._record(step, text, loss=loss, lr=lr, validation=error if measured else None, seconds=round(self.before + seconds, 2))
+            self._record(
+                step,
+                text,
+                loss=loss,
+                lr=lr,
+                validation=error if measured else None,
+                seconds=round(self.before + seconds, 2),
+            )
 
     def _record(self, step: int, text: str, **values: Any) -> None:
         if self.live is None:

@@ -1,4 +1,5 @@
-"""One frozen value for each trained model: what it is, what it learned from, and how. `train` makes the weights anew."""
+"""One frozen value for each trained model: what it is, what it learned from, and how. `train` makes
+the weights anew."""
 
 from __future__ import annotations
 
@@ -29,8 +30,9 @@ from .types import ExampleSet, OperatorFamily, TransduceError
 
 @dataclass(frozen=True)
 class Remembering:
-    """What weights remember. While the pairs of `known` are, a training on windows of other years tells how far the operators of windows
-    differ from what they have in common; in the end all pairs of `kept` are."""
+    """What weights remember. While the pairs of `known` are, a training on windows of other years
+    tells how far the operators of windows differ from what they have in common; in the end all
+    pairs of `kept` are."""
 
     known: Period
     kept: Period
@@ -45,19 +47,27 @@ class Remembering:
         validation: OperatorFamily | None = None,
         until: float = 0.0,
     ) -> tuple[Transducer, float | None]:
-        """T with its memory, and the validation error while only `known` was remembered. T's spaces are measured, if they were not."""
-        learner, whole = (T.remember(ExampleSet(period.fields.v, period.fields.u)) for period in (self.known, self.kept))
-        error = metatrain(learner, windows, training, validation=validation, out=out, fabric=fabric, until=until)
+        """T with its memory, and the validation error while only `known` was remembered. T's spaces
+        are measured, if they were not."""
+        learner, whole = (
+            T.remember(ExampleSet(period.fields.v, period.fields.u))
+            for period in (self.known, self.kept)
+        )
+        error = metatrain(
+            learner, windows, training, validation=validation, out=out, fabric=fabric, until=until
+        )
         whole.layers.load_state_dict(learner.layers.state_dict())
         return whole, error
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """model: the config of the Transducer. family: what it learns; validation: what it is validated on, if not on that. operators,
-    examples: the size of the meta-dataset that is generated once and drawn from; without operators, every task is drawn anew. moved:
-    whether its pairs are moved by the symmetries of vector fields. lesson: what comes before the training, if anything, in a folder of
-    its own; remembering: what the model knows before it, and after. training: the rest."""
+    """model: the config of the Transducer. family: what it learns; validation: what it is validated
+    on, if not on that. operators, examples: the size of the meta-dataset that is generated once and
+    drawn from; without operators, every task is drawn anew. moved: whether its pairs are moved by
+    the symmetries of vector fields. lesson: what comes before the training, if anything, in a
+    folder of its own; remembering: what the model knows before it, and after. training: the
+    rest."""
 
     name: str
     model: dict[str, Any]
@@ -72,14 +82,30 @@ class Recipe:
 
     def record(self) -> dict[str, Any]:
         """What a card says of the recipe."""
-        families = {name: described(family) for name in ("family", "validation") if (family := getattr(self, name)) is not None}
+        families = {
+            name: described(family)
+            for name in ("family", "validation")
+            if (family := getattr(self, name)) is not None
+        }
         return {**asdict(replace(self, family=None, validation=None)), **families}
 
 
-IMAGES_TO_CLASSES = {"V": {"space": "Euclidean", "size": 784}, "U": {"space": "Euclidean", "size": 10}}
-IMAGES = Mixture((PermutedImages("mnist", (1, 2, 4, 7, 14)), SyntheticImages(), ComposedImages("mnist")), (0.3, 0.3, 0.4))
-EUROPE = {"space": "Region", "lat": [55 - 2.5 * i for i in range(11)], "lon": [-15 + 2.5 * i for i in range(13)]}
-LEARNED_FROM, CHOSEN_ON, KNOWN = (Period("europe", *years) for years in (("2000", "2004"), ("2005", "2006"), ("2000", "2006")))
+IMAGES_TO_CLASSES = {
+    "V": {"space": "Euclidean", "size": 784},
+    "U": {"space": "Euclidean", "size": 10},
+}
+IMAGES = Mixture(
+    (PermutedImages("mnist", (1, 2, 4, 7, 14)), SyntheticImages(), ComposedImages("mnist")),
+    (0.3, 0.3, 0.4),
+)
+EUROPE = {
+    "space": "Region",
+    "lat": [55 - 2.5 * i for i in range(11)],
+    "lon": [-15 + 2.5 * i for i in range(13)],
+}
+LEARNED_FROM, CHOSEN_ON, KNOWN = (
+    Period("europe", *years) for years in (("2000", "2004"), ("2005", "2006"), ("2000", "2006"))
+)
 ALL_MODES = {name: {"space": "SineModes", "modes": 99} for name in "VU"}  # of 101 points
 RECIPES = {
     recipe.name: recipe
@@ -97,7 +123,14 @@ RECIPES = {
                 "ridges": 2,
             },
             training=Training(
-                steps=7_000, muon_lr=0.01, tasks=8, n=(2, 200), loss="log_l2", noise=0.15, validate_every=250, checkpoint_every=250
+                steps=7_000,
+                muon_lr=0.01,
+                tasks=8,
+                n=(2, 200),
+                loss="log_l2",
+                noise=0.15,
+                validate_every=250,
+                checkpoint_every=250,
             ),
             operators=5_000,
             examples=250,
@@ -113,14 +146,25 @@ RECIPES = {
                 "hidden": 256,
                 "gain": 0.1,
             },
-            training=Training(steps=10_000, muon_lr=0.005, tasks=16, n=(4, 128), loss="log_l2", validate_every=250, checkpoint_every=250),
+            training=Training(
+                steps=10_000,
+                muon_lr=0.005,
+                tasks=16,
+                n=(4, 128),
+                loss="log_l2",
+                validate_every=250,
+                checkpoint_every=250,
+            ),
             operators=6_000,
             examples=144,
         ),
         Recipe(
             name="burgers",
             model={
-                **{name: {"space": "FourierModes", "modes": (24, 24), "channels": 2} for name in "VU"},
+                **{
+                    name: {"space": "FourierModes", "modes": (24, 24), "channels": 2}
+                    for name in "VU"
+                },
                 "depth": 0,
                 "kappa": "representer",
                 "prior": {"channels": 32, "layers": 4, "modes": 12, "grid": 48},
@@ -145,7 +189,10 @@ RECIPES = {
         Recipe(
             name="burgers-softmax",
             model={
-                **{name: {"space": "FourierModes", "modes": (6, 6), "channels": 2, "unit": 0.01} for name in "VU"},
+                **{
+                    name: {"space": "FourierModes", "modes": (6, 6), "channels": 2, "unit": 0.01}
+                    for name in "VU"
+                },
                 "kappa": "exp_dot",
                 "depth": 5,
                 "heads": 400,
@@ -171,11 +218,27 @@ RECIPES = {
             operators=400,
             examples=160,
             moved=True,
-            lesson=Training(steps=1_500, lr=5e-3, muon_lr=0.0, tasks=4, n=(20, 100), queries=48, warmup=50, loss="lesson"),
+            lesson=Training(
+                steps=1_500,
+                lr=5e-3,
+                muon_lr=0.0,
+                tasks=4,
+                n=(20, 100),
+                queries=48,
+                warmup=50,
+                loss="lesson",
+            ),
         ),
         Recipe(
             name="images",
-            model={**IMAGES_TO_CLASSES, "kappa": "convolutional", "depth": 1, "convolutions": (32, 64, 96), "width": 256, "ridges": 2},
+            model={
+                **IMAGES_TO_CLASSES,
+                "kappa": "convolutional",
+                "depth": 1,
+                "convolutions": (32, 64, 96),
+                "width": 256,
+                "ridges": 2,
+            },
             family=IMAGES,
             training=Training(
                 steps=2_500,
@@ -265,22 +328,36 @@ def train(
     rate: float = 1.0,
     until: float = 0.0,
 ) -> tuple[Path, float | None]:
-    """Train a recipe into the folder `out`, going on where it stopped; returns the path of the weights and their validation error.
+    """Train a recipe into the folder `out`, going on where it stopped; returns the path of the
+    weights and their validation error.
 
-    data: a meta-dataset of the user's own, (operator, example, *grid), instead of the recipe's family; its last twentieth of
-    operators is held out for validation. on_the_fly: draw every task anew from the family, rather than from a dataset drawn once.
-    start: weights to go on from, bundled or a file, whose card is then kept in the new one, and without a lesson. steps, rate: of the
-    training, not of its lesson; rate is a factor of the learning rates. With `data` or `start` nothing more is remembered.
-    until: stop as soon as the validation error is this small.
-    """
-    changes: dict[str, Any] = {key: value for key, value in {"steps": steps, "seed": seed}.items() if value is not None}
-    training = replace(recipe.training, lr=rate * recipe.training.lr, muon_lr=rate * recipe.training.muon_lr, **changes)
-    lesson = None if start is not None or recipe.lesson is None else replace(recipe.lesson, seed=training.seed)
+    data: a meta-dataset of the user's own, (operator, example, *grid), instead of the recipe's
+    family; its last twentieth of operators is held out for validation. on_the_fly: draw every task
+    anew from the family, rather than from a dataset drawn once. start: weights to go on from,
+    bundled or a file, whose card is then kept in the new one, and without a lesson. steps, rate: of
+    the training, not of its lesson; rate is a factor of the learning rates. With `data` or `start`
+    nothing more is remembered. until: stop as soon as the validation error is this small."""
+    changes: dict[str, Any] = {
+        key: value for key, value in {"steps": steps, "seed": seed}.items() if value is not None
+    }
+    training = replace(
+        recipe.training,
+        lr=rate * recipe.training.lr,
+        muon_lr=rate * recipe.training.muon_lr,
+        **changes,
+    )
+    lesson = (
+        None
+        if start is not None or recipe.lesson is None
+        else replace(recipe.lesson, seed=training.seed)
+    )
     fabric, about = make_fabric(), provenance()
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
-        raise TransduceError(f"{out} is not a folder and cannot be made one ({problem.strerror}). Give another.") from None
+        raise TransduceError(
+            f"{out} is not a folder and cannot be made one ({problem.strerror}). Give another."
+        ) from None
     family: OperatorFamily = recipe.family
     validation = family if recipe.validation is None else recipe.validation
     if data is not None:
@@ -302,19 +379,28 @@ def train(
     if recipe.remembering is not None and data is None and start is None:
         T, error = recipe.remembering.trained(T, family, training, out, fabric, validation, until)
     else:
-        error = metatrain(T, family, training, validation=validation, out=out, fabric=fabric, until=until)
+        error = metatrain(
+            T, family, training, validation=validation, out=out, fabric=fabric, until=until
+        )
     path = out / f"{recipe.name}.safetensors"
     if fabric.is_global_zero:
-        T.save_pretrained(path, recipe=replace(recipe, training=training, lesson=lesson).record(), validation_error=error, **about)
+        T.save_pretrained(
+            path,
+            recipe=replace(recipe, training=training, lesson=lesson).record(),
+            validation_error=error,
+            **about,
+        )
     return path, error
 
 
 def fitted(training: Training, pairs: int, data: Path) -> Training:
-    """The training with no more examples to a task than a dataset has, beside the queries (50 of them in validation)."""
+    """The training with no more examples to a task than a dataset has, beside the queries (50 of
+    them in validation)."""
     most = pairs - max(50, training.queries)
     if most < 1:
         raise TransduceError(
-            f"{data} holds {pairs} pairs of each operator; expected more than {pairs - most}, for queries and examples. Store more."
+            f"{data} holds {pairs} pairs of each operator; expected more than {pairs - most}, for "
+            "queries and examples. Store more."
         )
     low, high = training.n
     return replace(training, n=(min(low, most), min(high, most)))

@@ -30,7 +30,11 @@ def number(value: Any) -> str:
 def markdown_table(rows: Sequence[Row]) -> str:
     """The rows as a Markdown table, a column for each key of the first."""
     columns = list(rows[0])
-    lines = [columns, ["---"] * len(columns), *([number(row[column]) for column in columns] for row in rows)]
+    lines = [
+        columns,
+        ["---"] * len(columns),
+        *([number(row[column]) for column in columns] for row in rows),
+    ]
     return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines) + "\n"
 
 
@@ -45,7 +49,8 @@ def rich_table(rows: Sequence[Row], title: str | None = None) -> Table:
 
 
 def by_regressor(rows: Sequence[Row], value: str = "mean") -> list[Row]:
-    """One row for each regressor (and condition, if they have one) with a column for each n, from `summarise`d rows."""
+    """One row for each regressor (and condition, if they have one) with a column for each n, from
+    `summarise`d rows."""
     lines: dict[tuple[str, ...], Row] = {}
     for row in rows:
         labels: Row = {key: row[key] for key in ("condition", "regressor") if key in row}
@@ -54,7 +59,8 @@ def by_regressor(rows: Sequence[Row], value: str = "mean") -> list[Row]:
 
 
 def write_rows(path: Any, rows: Sequence[Row], **about: Any) -> None:
-    """Write rows as JSON, one a line, with what `about` says of them: the command, the seed, versions, the machine."""
+    """Write rows as JSON, one a line, with what `about` says of them: the command, the seed,
+    versions, the machine."""
     head = "".join(f" {json.dumps(name)}: {json.dumps(value)},\n" for name, value in about.items())
     lines = ",\n".join(f"  {json.dumps(row)}" for row in rows)
     with replacing(path) as partial:
@@ -62,8 +68,19 @@ def write_rows(path: Any, rows: Sequence[Row], **about: Any) -> None:
 
 
 def results_table(result: Mapping[str, Any]) -> str:
-    """The Markdown table of a results file: mean / median, regressors by n, where it holds evaluations, else its rows as they are."""
+    """The Markdown table of a results file: mean / median, regressors by n, where it holds
+    evaluations, else its rows as they are."""
     rows = result["rows"]
     if "regressor" not in rows[0]:
-        return markdown_table([{key: value for key, value in row.items() if not isinstance(value, list)} for row in rows])
-    return markdown_table(by_regressor([row | {"both": f"{number(row['mean'])} / {number(row['median'])}"} for row in rows], "both"))
+        return markdown_table(
+            [
+                {key: value for key, value in row.items() if not isinstance(value, list)}
+                for row in rows
+            ]
+        )
+    return markdown_table(
+        by_regressor(
+            [row | {"both": f"{number(row['mean'])} / {number(row['median'])}"} for row in rows],
+            "both",
+        )
+    )

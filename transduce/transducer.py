@@ -3,11 +3,11 @@
     v_i <- F(v_i)
     u_i <- G(u_i) + sum_j kappa(v_j, v_i)(G(u_j)),      L times, each with its own F, G, kappa
 
-A query v runs through the same recurrence beside the examples, from u = 0 and never as a source, so that examples can be
-conditioned on once and queried later. Equations 5 and 6 of the paper index v and u differently; the recurrence (6) is what
-runs, and the output is the query's residual stream after the last layer, as in the authors' code. Under the representer kernel the
-examples carry what is left of u to explain, and the queries what has been explained.
-"""
+A query v runs through the same recurrence beside the examples, from u = 0 and never as a source, so
+that examples can be conditioned on once and queried later. Equations 5 and 6 of the paper index v
+and u differently; the recurrence (6) is what runs, and the output is the query's residual stream
+after the last layer, as in the authors' code. Under the representer kernel the examples carry what
+is left of u to explain, and the queries what has been explained."""
 
 from __future__ import annotations
 
@@ -21,12 +21,26 @@ from torch.utils.checkpoint import checkpoint
 
 from . import weights
 from .conditioned import ConditionedOperator
-from .kernels import Attention, Kappa, Known, Local, Metric, Patchwise, Remembered, kernel, looking, prior_of, start_with_descent
+from .kernels import (
+    Attention,
+    Kappa,
+    Known,
+    Local,
+    Metric,
+    Patchwise,
+    Remembered,
+    kernel,
+    looking,
+    prior_of,
+    start_with_descent,
+)
 from .spaces import Patches, Space, space_from_config
 from .transforms import Feedforward, Neighbours
 from .types import ExampleSet, TransduceError, to_tensor
 
-DIFFERENCE = 0.03  # the variance, at first, by which operators differ from what is remembered, in units of what examples leave
+# the variance, at first, by which operators differ from what is remembered, in units of what
+# examples leave
+DIFFERENCE = 0.03
 
 
 class Layer(nn.Module):
@@ -46,7 +60,8 @@ class Layer(nn.Module):
         known: Known | None,
         last: bool,
     ) -> tuple[Float[Tensor, "b n *grid d_v"], Float[Tensor, "b n *grid d_u"], Any]:
-        """The examples' streams after this step, of which u is not needed after the last, and what the kernel keeps of them."""
+        """The examples' streams after this step, of which u is not needed after the last, and what
+        the kernel keeps of them."""
         v, u = self.F(v), self.G(u)
         kept = self.kappa.condition(v, u, mask, known)
         return v, u if last else self.kappa.carry(kept, v, u), kept
@@ -61,8 +76,9 @@ class Layer(nn.Module):
 
 @torch.no_grad()
 def start_mirrored(layers: Sequence[Layer]) -> None:
-    """Kernels that begin as smoothers: query and key are alike, so that examples like the query count for more, and what is written undoes
-    how values were read, each layer giving its share of the answer. F begins near the identity."""
+    """Kernels that begin as smoothers: query and key are alike, so that examples like the query
+    count for more, and what is written undoes how values were read, each layer giving its share of
+    the answer. F begins near the identity."""
     for layer in layers:
         kappa = layer.kappa
         assert isinstance(kappa, Attention)
@@ -77,17 +93,19 @@ def start_mirrored(layers: Sequence[Layer]) -> None:
 class Transducer(nn.Module):
     """T: examples -> operator.
 
-    V, U: the spaces of inputs and outputs. depth: L. heads, width: J heads of this many features. kappa: "exp_dot", "rbf", "l2",
-    "representer", "convolutional" or "metric". hidden: of F and G, or of the representer's features. tied: one layer used L times.
-    Of the paper's kernels: tau, their temperature, learned unless learn_tau is False; bias: in query and key; gain: of the initial
-    weights (Xavier); init: "mirrored" starts as a smoother (`start_mirrored`); "descent" adds
-    a solver of least squares (kernels/descent.py); memory: features of both streams
-    beside their coefficients, which start at zero and are not part of the answer. Of the representer: feature_layers, ridges, universal
-    (see kernels/representer.py). Of the convolutional one: convolutions (see kernels/convolutional.py).
-    Of the metric one: signal (see kernels/metric.py).
-    F, G: whether inputs and outputs are transformed, by default only beside the paper's kernels; shared: by the same network. Between
-    `Patches`, kernels act at every patch by itself; neighbours: how many patches away G looks, 0 for not at all.
-    prior: the options of a `Prior`, on whose answers the layers, if any, build: see kernels/prior.py; `remember` makes another kind.
+    V, U: the spaces of inputs and outputs. depth: L. heads, width: J heads of this many features.
+    kappa: "exp_dot", "rbf", "l2", "representer", "convolutional" or "metric". hidden: of F and G,
+    or of the representer's features. tied: one layer used L times. Of the paper's kernels: tau,
+    their temperature, learned unless learn_tau is False; bias: in query and key; gain: of the
+    initial weights (Xavier); init: "mirrored" starts as a smoother (`start_mirrored`); "descent"
+    adds a solver of least squares (kernels/descent.py); memory: features of both streams beside
+    their coefficients, which start at zero and are not part of the answer. Of the representer:
+    feature_layers, ridges, universal (see kernels/representer.py). Of the convolutional one:
+    convolutions (see kernels/convolutional.py). Of the metric one: signal (see kernels/metric.py).
+    F, G: whether inputs and outputs are transformed, by default only beside the paper's kernels;
+    shared: by the same network. Between `Patches`, kernels act at every patch by itself;
+    neighbours: how many patches away G looks, 0 for not at all. prior: the options of a `Prior`, on
+    whose answers the layers, if any, build: see kernels/prior.py; `remember` makes another kind.
 
     >>> T = Transducer(SineModes(64), SineModes(64), depth=2, heads=4, width=16, hidden=64)
     >>> O = T.regress(ExampleSet(v, u))      # v, u of shape (50, 101)
@@ -95,7 +113,8 @@ class Transducer(nn.Module):
     (7, 101)
     """
 
-    checkpointing = False  # whether layers in training keep only what goes in, and compute the rest anew for gradients
+    # whether layers in training keep only what goes in, and compute the rest anew for gradients
+    checkpointing = False
 
     def __init__(
         self,
@@ -133,22 +152,42 @@ class Transducer(nn.Module):
         self.config = {"V": V.config(), "U": U.config(), **options}
         if shared and (V.size != U.size or not F):
             raise TransduceError(
-                f"shared=True needs F, and V and U of one size; received F={F}, sizes {V.size} and {U.size}. Leave it out."
+                f"shared=True needs F, and V and U of one size; received F={F}, sizes {V.size} "
+                f"and {U.size}. Leave it out."
             )
         if tau <= 0 or depth < (prior is None):
-            raise TransduceError(f"tau={tau} and depth={depth}; expected a positive temperature and at least one layer, or a prior.")
-        averages, follows = (prior is None and kind for kind in (kernel(kappa).transforms, kernel(kappa).follows))
-        if init not in ("xavier", "mirrored", "descent") or memory < 0 or (memory and not averages) or (init != "xavier" and not follows):
             raise TransduceError(
-                f"init={init!r} and memory={memory} with kappa={kappa!r}{'' if prior is None else ' and a prior'}; expected 'xavier', or "
-                "'mirrored' or 'descent' with exp_dot or rbf, and a number from 0, which is 0 with kernels that solve or a prior."
+                f"tau={tau} and depth={depth}; expected a positive temperature and at least one "
+                "layer, or a prior."
+            )
+        averages, follows = (
+            prior is None and kind for kind in (kernel(kappa).transforms, kernel(kappa).follows)
+        )
+        if (
+            init not in ("xavier", "mirrored", "descent")
+            or memory < 0
+            or (memory and not averages)
+            or (init != "xavier" and not follows)
+        ):
+            raise TransduceError(
+                f"init={init!r} and memory={memory} with "
+                f"kappa={kappa!r}{'' if prior is None else ' and a prior'}; expected 'xavier', or "
+                "'mirrored' or 'descent' with exp_dot or rbf, and a number from 0, which is 0 "
+                "with kernels that solve or a prior."
             )
         patches = isinstance(V, Patches)
         plain = prior is None and init == "xavier"
-        if patches != isinstance(U, Patches) or (patches and not plain) or neighbours < 0 or (neighbours and not (patches and G)):
+        if (
+            patches != isinstance(U, Patches)
+            or (patches and not plain)
+            or neighbours < 0
+            or (neighbours and not (patches and G))
+        ):
             raise TransduceError(
-                f"V={type(V).__name__}, U={type(U).__name__}, neighbours={neighbours}, G={G}, init={init!r}, a prior: {prior is not None}; "
-                "expected patches on both sides or on neither, with init='xavier' and no prior, neighbours only among patches and with G."
+                f"V={type(V).__name__}, U={type(U).__name__}, neighbours={neighbours}, G={G}, "
+                f"init={init!r}, a prior: {prior is not None}; "
+                "expected patches on both sides or on neither, with init='xavier' and no prior, "
+                "neighbours only among patches and with G."
             )
         if V is U:
             V = space_from_config(U.config())
@@ -161,7 +200,9 @@ class Transducer(nn.Module):
             g: nn.Module = f if shared else Feedforward(d_u, hidden) if G else nn.Identity()
             if neighbours:
                 g = Neighbours(d_u, heads, width, hidden, neighbours)
-            own = kernel(kappa)(d_v, d_u, heads, width, **{name: options[name] for name in kernel(kappa).options})
+            own = kernel(kappa)(
+                d_v, d_u, heads, width, **{name: options[name] for name in kernel(kappa).options}
+            )
             return Layer(f, g, Patchwise(own) if patches else looking(own, V, U))
 
         self.spread = nn.Parameter(torch.ones(V.size), requires_grad=False)
@@ -169,7 +210,8 @@ class Transducer(nn.Module):
         if prior is not None:
             if F or G:
                 raise TransduceError(
-                    f"kappa={kappa!r} with F={F} and G={G} after a prior, which leaves no functions to transform but residuals; expected "
+                    f"kappa={kappa!r} with F={F} and G={G} after a prior, which leaves no "
+                    "functions to transform but residuals; expected "
                     "neither. Use kappa='representer', or depth=0 for the prior alone."
                 )
             self.prior = Layer(nn.Identity(), nn.Identity(), prior_of(V, U, prior))
@@ -188,28 +230,42 @@ class Transducer(nn.Module):
                 if isinstance(part, Feedforward):
                     nn.init.xavier_uniform_(part.up.weight)
                     nn.init.zeros_(part.down.bias)
-            start_with_descent([part for part in self.layers.modules() if isinstance(part, Attention)], V, U, memory)
+            start_with_descent(
+                [part for part in self.layers.modules() if isinstance(part, Attention)],
+                V,
+                U,
+                memory,
+            )
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Transducer:
         """The untrained model that `config` describes; lists, as JSON has them, are tuples."""
-        options: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in config.items() if k not in "VU"}
+        options: dict[str, Any] = {
+            k: tuple(v) if isinstance(v, list) else v for k, v in config.items() if k not in "VU"
+        }
         return cls(space_from_config(config["V"]), space_from_config(config["U"]), **options)
 
     @classmethod
     def from_pretrained(cls, name: str) -> Transducer:
-        """A bundled model by name ("adr"), or the one in a .safetensors file that `transduce train` wrote."""
+        """A bundled model by name ("adr"), or the one in a .safetensors file that `transduce train`
+        wrote."""
         tensors, card = weights.load(name)
         try:
             T = cls.from_config(card["model"])
         except (KeyError, TypeError, TransduceError) as error:
             raise TransduceError(
-                f"the card in {name} describes no model of this version ({error!r}). Give weights that transduce wrote."
+                f"the card in {name} describes no model of this version ({error!r}). Give weights "
+                "that transduce wrote."
             ) from None
         T.card = card
         parameters = dict(T.named_parameters())
-        if {key: value.shape for key, value in parameters.items()} != {key: value.shape for key, value in tensors.items()}:
-            raise TransduceError(f"the tensors in {name} are not those of the model on its card. Give weights that transduce wrote.")
+        if {key: value.shape for key, value in parameters.items()} != {
+            key: value.shape for key, value in tensors.items()
+        }:
+            raise TransduceError(
+                f"the tensors in {name} are not those of the model on its card. Give weights that "
+                "transduce wrote."
+            )
         with torch.no_grad():
             for key, value in parameters.items():
                 value.copy_(tensors[key])
@@ -224,10 +280,13 @@ class Transducer(nn.Module):
 
     @torch.no_grad()
     def standardise(self, v: Float[Tensor, "... d_v"], floor: float = 0.1) -> None:
-        """Measure inputs from now on in units of the spread of these; directions of little spread are not blown up further."""
+        """Measure inputs from now on in units of the spread of these; directions of little spread
+        are not blown up further."""
         spread = v.flatten(0, -2).std(0, correction=0)
         largest = spread.max()
-        self.spread.copy_(spread.clamp(min=floor * largest) if largest > 0 else torch.ones_like(spread))
+        self.spread.copy_(
+            spread.clamp(min=floor * largest) if largest > 0 else torch.ones_like(spread)
+        )
         for layer in self._steps():
             layer.kappa.standardised(self.spread, v.square().sum(-1).mean().sqrt().clamp(min=1e-30))
 
@@ -239,8 +298,11 @@ class Transducer(nn.Module):
         """Streams with their memory, empty."""
         return nn.functional.pad(x, (0, self.memory)) if self.memory else x
 
-    def encode(self, space: Space, f: Any, x: Tensor | None, name: str) -> tuple[Tensor, tuple[int, ...]]:
-        """Functions as coefficients of V or U in the model's precision, and the shape of their grid; `name` is for error messages."""
+    def encode(
+        self, space: Space, f: Any, x: Tensor | None, name: str
+    ) -> tuple[Tensor, tuple[int, ...]]:
+        """Functions as coefficients of V or U in the model's precision, and the shape of their
+        grid; `name` is for error messages."""
         if x is None:
             space.check_coordinates(f, name)
         f = to_tensor(f, name)
@@ -255,7 +317,8 @@ class Transducer(nn.Module):
         v_query: Float[Tensor, "b m *grid d_v"],
         mask: Bool[Tensor, "b n"] | None = None,
     ) -> Float[Tensor, "b m *grid d_u"]:
-        """Examples and queries in one pass, in coefficients, for a batch of tasks; examples where mask is False do not count."""
+        """Examples and queries in one pass, in coefficients, for a batch of tasks; examples where
+        mask is False do not count."""
         return self.query(self.condition(v, u, mask), v_query)[-1]
 
     def condition(
@@ -265,26 +328,41 @@ class Transducer(nn.Module):
         mask: Bool[Tensor, "b n"] | None = None,
         known: list[Known] | None = None,
     ) -> list[Any]:
-        """What each layer keeps of the examples: all that a query needs. known: what each layer kept of some of them before."""
+        """What each layer keeps of the examples: all that a query needs. known: what each layer
+        kept of some of them before."""
         v, u, kept = self._widened(v / self.spread), self._widened(u), []
         for i, layer in enumerate(self._steps()):
             last = i + 1 == len(self._steps())
-            v, u, sources = self._run(layer.condition, v, u, mask, None if known is None else known[i], last)
+            v, u, sources = self._run(
+                layer.condition, v, u, mask, None if known is None else known[i], last
+            )
             kept.append(sources)
         return kept
 
-    def query(self, kept: list[Any], v: Float[Tensor, "b m *grid d_v"]) -> list[Float[Tensor, "b m *grid d_u"]]:
+    def query(
+        self, kept: list[Any], v: Float[Tensor, "b m *grid d_v"]
+    ) -> list[Float[Tensor, "b m *grid d_u"]]:
         """The queries' stream after each layer; the last is the answer."""
-        v, u, stream = self._widened(v / self.spread), self._widened(v.new_zeros(*v.shape[:-1], self.U.size)), []
+        v, u, stream = (
+            self._widened(v / self.spread),
+            self._widened(v.new_zeros(*v.shape[:-1], self.U.size)),
+            [],
+        )
         for layer, sources in zip(self._steps(), kept, strict=True):
             v, u = self._run(layer.query, sources, v, u)
             stream.append(u[..., : self.U.size])
         return stream
 
     def _run(self, step: Callable[..., Any], *inputs: Any) -> Any:
-        return checkpoint(step, *inputs, use_reentrant=False) if self.checkpointing and self.training else step(*inputs)
+        return (
+            checkpoint(step, *inputs, use_reentrant=False)
+            if self.checkpointing and self.training
+            else step(*inputs)
+        )
 
-    def read(self, v: Float[Tensor, "1 n *grid d_v"], u: Float[Tensor, "1 n *grid d_u"]) -> list[Any]:
+    def read(
+        self, v: Float[Tensor, "1 n *grid d_v"], u: Float[Tensor, "1 n *grid d_u"]
+    ) -> list[Any]:
         """What each layer needs of n functions and their images whichever of them are examples."""
         v, u, reads = self._widened(v / self.spread), self._widened(u), []
         for layer in self._steps():
@@ -292,16 +370,21 @@ class Transducer(nn.Module):
             reads.append(layer.kappa.read(v, u))
         return reads
 
-    def split(self, reads: list[Any], u: Float[Tensor, "1 n d_u"], mask: Bool[Tensor, "b n"]) -> Float[Tensor, "b n d_u"]:
-        """The answers at the functions that were read, from those where mask is True as examples, for b masks: at the examples
-        themselves they mean nothing."""
+    def split(
+        self, reads: list[Any], u: Float[Tensor, "1 n d_u"], mask: Bool[Tensor, "b n"]
+    ) -> Float[Tensor, "b n d_u"]:
+        """The answers at the functions that were read, from those where mask is True as examples,
+        for b masks: at the examples themselves they mean nothing."""
         streams = self._widened(u * mask[..., None])
         for i, (layer, read) in enumerate(zip(self._steps(), reads, strict=True)):
             streams = layer.kappa.split(read, layer.G(streams), mask, carry=i + 1 < len(reads))
         return streams[..., : self.U.size]
 
-    def split_errors(self, reads: list[Any], mask: Bool[Tensor, "b n"]) -> Float[Tensor, "b n"] | None:
-        """|u - answer|^2 in coefficients, at the functions that were read, where that takes less than the answers; else None."""
+    def split_errors(
+        self, reads: list[Any], mask: Bool[Tensor, "b n"]
+    ) -> Float[Tensor, "b n"] | None:
+        """|u - answer|^2 in coefficients, at the functions that were read, where that takes less
+        than the answers; else None."""
         return self._steps()[0].kappa.squared_errors(reads[0], mask) if len(reads) == 1 else None
 
     @property
@@ -310,7 +393,8 @@ class Transducer(nn.Module):
         return self._steps()[-1].kappa.leaves_out and not self.config["G"]
 
     def deviations(self, kept: list[Any], v: Float[Tensor, "b m d_v"]) -> Float[Tensor, "b m"]:
-        """How unsure the last layer is of each query, in the units of its examples' own deviations."""
+        """How unsure the last layer is of each query, in the units of its examples' own
+        deviations."""
         return self._steps()[-1].kappa.deviations(kept[-1], self.transformed(v)[-1])
 
     def transformed(self, v: Float[Tensor, "b n *grid d_v"]) -> list[Float[Tensor, "b n *grid _"]]:
@@ -323,15 +407,17 @@ class Transducer(nn.Module):
 
     @torch.no_grad()
     def remember(self, examples: ExampleSet) -> Transducer:
-        """A Transducer that knows what these examples tell before it is given any: they are kept in its weights (kernels/remembered.py).
-        Its own layer, which is not trained yet, regresses how the operator of new examples differs. Spaces that measure fields and have
-        not yet, here and there, measure these.
+        """A Transducer that knows what these examples tell before it is given any: they are kept in
+        its weights (kernels/remembered.py). Its own layer, which is not trained yet, regresses how
+        the operator of new examples differs. Spaces that measure fields and have not yet, here and
+        there, measure these.
 
         >>> T.remember(every_day).regress(last_fortnight)
         """
         if self.prior is not None or self.depth != 1 or self.config["kappa"] != "metric":
             raise TransduceError(
-                f"remember was asked of a model of {self.depth} layers with kappa={self.config['kappa']!r}, a prior: "
+                f"remember was asked of a model of {self.depth} layers with "
+                f"kappa={self.config['kappa']!r}, a prior: "
                 f"{self.prior is not None}; expected one layer with kappa='metric' and no prior."
             )
         for space, f in ((self.V, examples.v), (self.U, examples.u)):
@@ -341,15 +427,21 @@ class Transducer(nn.Module):
         for mine, its in ((self.V, T.V), (self.U, T.U)):
             its.load_state_dict(mine.state_dict())
         T.spread.copy_(self.spread)
-        (v, _), (u, _) = (self.encode(space, f, None, name) for space, f, name in ((self.V, examples.v, "v"), (self.U, examples.u, "u")))
+        (v, _), (u, _) = (
+            self.encode(space, f, None, name)
+            for space, f, name in ((self.V, examples.v, "v"), (self.U, examples.u, "u"))
+        )
         kernel, prior = self.layers[0].kappa, T._steps()[0].kappa
         assert isinstance(kernel, Metric | Local) and isinstance(prior, Remembered)
         prior.remember(kernel, v / self.spread, u)
         return T.eval()
 
     def regress(self, examples: Any, *others: Any) -> ConditionedOperator:
-        """One pass over the examples, an ExampleSet and nothing else; the result is called on new functions."""
+        """One pass over the examples, an ExampleSet and nothing else; the result is called on new
+        functions."""
         if others or not isinstance(examples, ExampleSet):
             received = " and ".join(type(given).__name__ for given in (examples, *others))
-            raise TransduceError(f"regress expects an ExampleSet, received {received}. Give ExampleSet(v, u).")
+            raise TransduceError(
+                f"regress expects an ExampleSet, received {received}. Give ExampleSet(v, u)."
+            )
         return ConditionedOperator(self, examples)

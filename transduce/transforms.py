@@ -1,11 +1,13 @@
 """F and G: what turns the stream of each function into the next, whatever the other functions are.
 
     Feedforward    x <- x + W_2 gelu(W_1 norm(x))
-    Neighbours     x(y) <- x(y) + W sum_s a_s(y) V norm(x(y + s)),    a_s(y) = softmax_s <Q norm(x(y)), K norm(x(y + s))> / sqrt(c)
+    Neighbours
+    x(y) <- x(y) + W sum_s a_s(y) V norm(x(y + s)),
+    a_s(y) = softmax_s <Q norm(x(y)), K norm(x(y + s))> / sqrt(c)
 
-y are the patches of a field, and s the steps to those at most `reach` rows and columns away: spatial attention limited to neighbours, which
-is why no patch needs to be told where it is. A feedforward follows.
-"""
+y are the patches of a field, and s the steps to those at most `reach` rows and columns away:
+spatial attention limited to neighbours, which is why no patch needs to be told where it is. A
+feedforward follows."""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.functional import gelu, pad
 
-CHUNK = 400  # patches that look at their neighbours at once: memory is reused, and stays in the cache
+CHUNK = (
+    400  # patches that look at their neighbours at once: memory is reused, and stays in the cache
+)
 
 
 class Feedforward(nn.Module):
@@ -46,24 +50,32 @@ class Neighbours(nn.Module):
 
     def forward(self, x: Float[Tensor, "b n r c d"]) -> Float[Tensor, "b n r c d"]:
         whole = x.flatten(0, 1)
-        if torch.compiler.is_exporting():  # a graph for any number of fields cannot know how many parts they make
+        if (
+            torch.compiler.is_exporting()
+        ):  # a graph for any number of fields cannot know how many parts they make
             return self._looked(whole).reshape(x.shape)
         parts = whole.split(max(1, CHUNK // (x.shape[2] * x.shape[3])))
         return torch.cat([self._looked(part) for part in parts]).reshape(x.shape)
 
     def _looked(self, x: Float[Tensor, "n r c d"]) -> Float[Tensor, "n r c d"]:
-        query, key, value = rearrange(self.query_key_value(self.norm(x)), "n r c (k h e) -> k n h r c e", k=3, h=self.heads)
+        query, key, value = rearrange(
+            self.query_key_value(self.norm(x)), "n r c (k h e) -> k n h r c e", k=3, h=self.heads
+        )
         rows, columns, reach = *x.shape[1:3], self.reach
         around = [pad(part, (0, 0, reach, reach, reach, reach)) for part in (key, value)]
         steps = [(i, j) for i in range(2 * reach + 1) for j in range(2 * reach + 1)]
         inside = pad(x.new_zeros(rows, columns), (reach,) * 4, value=-math.inf)
         scores = torch.stack(
             [
-                (query * around[0][..., i : i + rows, j : j + columns, :]).sum(-1) / math.sqrt(query.shape[-1])
+                (query * around[0][..., i : i + rows, j : j + columns, :]).sum(-1)
+                / math.sqrt(query.shape[-1])
                 + inside[i : i + rows, j : j + columns]
                 for i, j in steps
             ],
             -1,
         ).softmax(-1)
-        found = sum(scores[..., s, None] * around[1][..., i : i + rows, j : j + columns, :] for s, (i, j) in enumerate(steps))
+        found = sum(
+            scores[..., s, None] * around[1][..., i : i + rows, j : j + columns, :]
+            for s, (i, j) in enumerate(steps)
+        )
         return self.feedforward(x + self.out(rearrange(found, "n h r c e -> n r c (h e)")))

@@ -2,10 +2,10 @@
 
     python -m validation.bands        about 3 minutes on one core
 
-Over unseen operators, at several n: the share of function values inside; of each operator's queries the median share, at the worst
-operator; and the interval score (Winkler, lower is better) beside that of bands of one width with the same coverage: one width for all
-operators, and, stricter, the best single width for each operator, which nobody could know. Writes results/adr/bands.json.
-"""
+Over unseen operators, at several n: the share of function values inside; of each operator's queries
+the median share, at the worst operator; and the interval score (Winkler, lower is better) beside
+that of bands of one width with the same coverage: one width for all operators, and, stricter, the
+best single width for each operator, which nobody could know. Writes results/adr/bands.json."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ LEVEL = 0.9
 
 
 def band(T: Transducer, task: Task, n: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """The errors of the queries at every point (two of 101 are the ends, where all is zero), and the half-widths of their bands."""
+    """The errors of the queries at every point (two of 101 are the ends, where all is zero), and
+    the half-widths of their bands."""
     mean, low, high = T.regress(task.examples[:n]).predict(task.queries.v.double(), band=LEVEL)
     return task.queries.u.double() - mean, (high - low) / 2
 
@@ -39,7 +40,9 @@ def summary(n: int, errors: torch.Tensor, halves: torch.Tensor) -> dict[str, Any
     inside = (errors.abs() <= halves).double()
     score = interval_score(errors, halves, LEVEL).mean()
     one = quantile(errors.abs(), float(inside.mean()))
-    each = torch.stack([quantile(e.abs(), float(i.mean())) for e, i in zip(errors, inside, strict=True)])[:, None, None]
+    each = torch.stack(
+        [quantile(e.abs(), float(i.mean())) for e, i in zip(errors, inside, strict=True)]
+    )[:, None, None]
     return {
         "n": n,
         "covered": float(inside.mean()),
@@ -47,7 +50,9 @@ def summary(n: int, errors: torch.Tensor, halves: torch.Tensor) -> dict[str, Any
         "without the ends": float(inside[..., 1:-1].mean(-1).median(1).values.min()),
         "interval score": float(score),
         "beside one width": float(score / interval_score(errors, one, LEVEL).mean()),
-        "beside one width for each operator": float(score / interval_score(errors, each, LEVEL).mean()),
+        "beside one width for each operator": float(
+            score / interval_score(errors, each, LEVEL).mean()
+        ),
     }
 
 
@@ -60,13 +65,23 @@ def main() -> None:
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     T, family = Transducer.from_pretrained(arguments.model), AdvectionDiffusionReaction()
-    tasks = [family.sample_task(max(SIZES), 50, generator_for(arguments.split, 2, i)) for i in range(arguments.operators)]
+    tasks = [
+        family.sample_task(max(SIZES), 50, generator_for(arguments.split, 2, i))
+        for i in range(arguments.operators)
+    ]
     rows = []
     for n in SIZES:
-        errors, halves = (torch.stack(part) for part in zip(*(band(T, task, n) for task in tasks), strict=True))
+        errors, halves = (
+            torch.stack(part) for part in zip(*(band(T, task, n) for task in tasks), strict=True)
+        )
         rows.append(summary(n, errors, halves))
     print(markdown_table(rows))
-    about = {"command": " ".join(["python -m validation.bands", *sys.argv[1:]]), "seed": 2, "level": LEVEL, "operators": len(tasks)}
+    about = {
+        "command": " ".join(["python -m validation.bands", *sys.argv[1:]]),
+        "seed": 2,
+        "level": LEVEL,
+        "operators": len(tasks),
+    }
     write_rows(arguments.out, rows, **about, **provenance())
 
 

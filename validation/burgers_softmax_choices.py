@@ -1,11 +1,14 @@
-"""What each choice in training `burgers-softmax` is worth: it is taken away, and the model trained anew for as long.
+"""What each choice in training `burgers-softmax` is worth: it is taken away, and the model trained
+anew for as long.
 
-    transduce train burgers-softmax                     draws the operators first, if they are not there
-    python -m validation.burgers_softmax_choices        about 20 minutes of one core; goes on where it was stopped
+    transduce train burgers-softmax
+    draws the operators first, if they are not there
+    python -m validation.burgers_softmax_choices
+    about 20 minutes of one core; goes on where it was stopped
 
-Writes results/training/burgers_softmax_choices.json. All have the same tasks and seeds; 60 further steps stand in for
-the 200 of a lesson, which take as long. Errors are of validation operators with 50 examples, over all increments.
-"""
+Writes results/training/burgers_softmax_choices.json. All have the same tasks and seeds; 60 further
+steps stand in for the 200 of a lesson, which take as long. Errors are of validation operators with
+50 examples, over all increments."""
 
 from __future__ import annotations
 
@@ -44,8 +47,17 @@ CHOICES: dict[str, dict[str, Any]] = {
 
 def changed(options: dict[str, Any]) -> Recipe:
     """The recipe, shortened, with one choice taken away."""
-    model, training = RECIPE.model | options.get("model", {}), replace(TRAINING, **options.get("training", {}))
-    return replace(RECIPE, model=model, training=training, lesson=options.get("lesson", LESSON), moved=options.get("moved", True))
+    model, training = (
+        RECIPE.model | options.get("model", {}),
+        replace(TRAINING, **options.get("training", {})),
+    )
+    return replace(
+        RECIPE,
+        model=model,
+        training=training,
+        lesson=options.get("lesson", LESSON),
+        moved=options.get("moved", True),
+    )
 
 
 def error(chosen: Recipe, stored: StoredFamily, folder: Path) -> float | None:
@@ -59,16 +71,34 @@ def error(chosen: Recipe, stored: StoredFamily, folder: Path) -> float | None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    drawn = Path(f"runs/{RECIPE.name}/tasks-{RECIPE.operators}x{RECIPE.examples}-seed{RECIPE.training.seed}.zarr")
-    parser.add_argument("--data", type=Path, default=drawn, help="the operators that the recipe draws")
-    parser.add_argument("--out", type=Path, default=Path("results/training/burgers_softmax_choices.json"))
-    parser.add_argument("--work", type=Path, default=Path("runs/burgers_softmax_choices"), help="a folder for the trainings")
+    drawn = Path(
+        f"runs/{RECIPE.name}/tasks-{RECIPE.operators}x{RECIPE.examples}-seed{RECIPE.training.seed}.zarr"
+    )
+    parser.add_argument(
+        "--data", type=Path, default=drawn, help="the operators that the recipe draws"
+    )
+    parser.add_argument(
+        "--out", type=Path, default=Path("results/training/burgers_softmax_choices.json")
+    )
+    parser.add_argument(
+        "--work",
+        type=Path,
+        default=Path("runs/burgers_softmax_choices"),
+        help="a folder for the trainings",
+    )
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     stored, rows = StoredFamily(arguments.data), []
-    about = {"command": "python -m validation.burgers_softmax_choices", "seed": 0, "lesson": asdict(LESSON), "training": asdict(TRAINING)}
+    about = {
+        "command": "python -m validation.burgers_softmax_choices",
+        "seed": 0,
+        "lesson": asdict(LESSON),
+        "training": asdict(TRAINING),
+    }
     for name, options in CHOICES.items():
-        rows.append({"choice": name, "error": error(changed(options), stored, arguments.work / name)})
+        rows.append(
+            {"choice": name, "error": error(changed(options), stored, arguments.work / name)}
+        )
         print(markdown_table(rows[-1:]), flush=True)
         write_rows(arguments.out, rows, **about, **provenance())
 

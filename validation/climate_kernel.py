@@ -1,10 +1,12 @@
-"""What each choice of the kernel that `climate-europe` remembers with is worth: five years of Europe remembered, the next two asked about.
+"""What each choice of the kernel that `climate-europe` remembers with is worth: five years of
+Europe remembered, the next two asked about.
 
-    python -m validation.climate_kernel        about 10 minutes of one core; goes on where it was stopped
+    python -m validation.climate_kernel
+    about 10 minutes of one core; goes on where it was stopped
 
-Each line changes one thing of what the recipe has (s, l and g: the kernel's three numbers, see kernels/metric.py). Writes
-results/validation/climate_kernel.json: the latitude-weighted squared error in hPa^2. No year after the two is looked at.
-"""
+Each line changes one thing of what the recipe has (s, l and g: the kernel's three numbers, see
+kernels/metric.py). Writes results/validation/climate_kernel.json: the latitude-weighted squared
+error in hPa^2. No year after the two is looked at."""
 
 from __future__ import annotations
 
@@ -27,7 +29,10 @@ from transduce.recipes import CHOSEN_ON, LEARNED_FROM, recipe
 from transduce.report import markdown_table, write_rows
 
 MODEL = recipe("climate-europe").model
-CHOSEN: dict[str, Any] = {**{name: MODEL["V"][name] for name in ("slopes", "level", "reach", "block")}, "s": MODEL["signal"]}
+CHOSEN: dict[str, Any] = {
+    **{name: MODEL["V"][name] for name in ("slopes", "level", "reach", "block")},
+    "s": MODEL["signal"],
+}
 CHOICES: list[dict[str, Any]] = [
     {},
     *({"reach": reach} for reach in (0.0, 7.0, 15.0)),
@@ -61,15 +66,33 @@ def measured(choice: dict[str, Any]) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("results/validation/climate_kernel.json"))
-    parser.add_argument("--work", type=Path, default=Path("runs/rival_tuning"), help="a folder for what has been measured")
+    parser.add_argument(
+        "--work",
+        type=Path,
+        default=Path("runs/rival_tuning"),
+        help="a folder for what has been measured",
+    )
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     lab, rows = Lab(None, arguments.work, "climate-kernel"), []
     for choice in CHOICES:
         error = lab.once(partial(measured, choice), identity=repr(MODEL), choice=choice)
-        rows.append({"what": ", ".join(f"{name} = {value:g}" for name, value in choice.items()) or "as it is", "error": error})
+        rows.append(
+            {
+                "what": ", ".join(f"{name} = {value:g}" for name, value in choice.items())
+                or "as it is",
+                "error": error,
+            }
+        )
         print(markdown_table(rows[-1:]), flush=True)
-    write_rows(arguments.out, rows, command="python -m validation.climate_kernel", seed=0, chosen=CHOSEN, **provenance())
+    write_rows(
+        arguments.out,
+        rows,
+        command="python -m validation.climate_kernel",
+        seed=0,
+        chosen=CHOSEN,
+        **provenance(),
+    )
 
 
 if __name__ == "__main__":

@@ -1,11 +1,13 @@
-"""How the rivals of climate that see no context are best set: fitted to five years of Europe, asked about the next two.
+"""How the rivals of climate that see no context are best set: fitted to five years of Europe, asked
+about the next two.
 
-    python -m validation.climate_rivals        about 40 minutes of one core; goes on where it was stopped
+    python -m validation.climate_rivals
+    about 40 minutes of one core; goes on where it was stopped
 
-The last choices of each network join what helped. Writes results/validation/climate_rivals.json: the latitude-weighted squared error of
-each setting in hPa^2, and the processor time of fitting and asking. `transduce.baselines.inductive.CHOSEN` has the settings of least
-error; no year after the two is looked at.
-"""
+The last choices of each network join what helped. Writes results/validation/climate_rivals.json:
+the latitude-weighted squared error of each setting in hPa^2, and the processor time of fitting and
+asking. `transduce.baselines.inductive.CHOSEN` has the settings of least error; no year after the
+two is looked at."""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ PASCALS = 100  # of a hectopascal
 Choice = dict[str, Any]
 KERNELS: list[Choice] = [
     {"kernel": kernel, "level": level, "width": width, "alpha": alpha, "linear": 1.0}
-    for kernel, level, width, alpha in product(("matern", "rbf"), (0.1, 0.2, 0.3, 1.0), (1.0, 1.8, 3.0), (0.003, 0.01, 0.03))
+    for kernel, level, width, alpha in product(
+        ("matern", "rbf"), (0.1, 0.2, 0.3, 1.0), (1.0, 1.8, 3.0), (0.003, 0.01, 0.03)
+    )
 ] + [
     {"kernel": "matern", "level": 0.2, "width": 1.8, "alpha": 0.01, "linear": 1.0} | other
     for other in (
@@ -49,7 +53,14 @@ KERNELS: list[Choice] = [
         {"level": 0.25},
     )
 ]
-STEEP: Choice = {"kernel": "matern", "level": 0.4, "width": 2.3, "alpha": 0.03, "linear": 0.1, "slopes": 1.0}
+STEEP: Choice = {
+    "kernel": "matern",
+    "level": 0.4,
+    "width": 2.3,
+    "alpha": 0.03,
+    "linear": 0.1,
+    "slopes": 1.0,
+}
 KERNELS += [
     STEEP | {"slopes": slopes, "width": width, "alpha": alpha}
     for slopes, width, alpha in product((0.7, 1.0, 1.4), (1.8, 2.3, 3.0), (0.02, 0.03, 0.05))
@@ -70,7 +81,16 @@ KERNELS += [
         {"alpha": 0.05, "linear": 0.03, "level": 0.6},
     )
 ]
-FNO: Choice = {"modes": 5, "width": 24, "layers": 3, "padding": 0.25, "dropout": 0.0, "weight_decay": 0.3, "lr": 3e-3, "steps": 2000}
+FNO: Choice = {
+    "modes": 5,
+    "width": 24,
+    "layers": 3,
+    "padding": 0.25,
+    "dropout": 0.0,
+    "weight_decay": 0.3,
+    "lr": 3e-3,
+    "steps": 2000,
+}
 CHOICES: dict[str, list[Choice]] = {
     "climatology": [{"window": window} for window in (5, 10, 15, 20, 30, 45, 60)],
     "nearest-day": [{"neighbours": neighbours} for neighbours in (1, 2, 5, 10, 15, 20, 30, 50)],
@@ -120,7 +140,9 @@ CHOICES: dict[str, list[Choice]] = {
 }
 
 
-def measured(name: str, choice: Choice, fitted: ClimateFields, asked: ClimateFields) -> tuple[float, float]:
+def measured(
+    name: str, choice: Choice, fitted: ClimateFields, asked: ClimateFields
+) -> tuple[float, float]:
     """The error in hPa^2, and the processor time."""
     start = time.process_time()
     u_hat = INDUCTIVE[name](**choice).fit(fitted).answers(asked)
@@ -131,7 +153,12 @@ def measured(name: str, choice: Choice, fitted: ClimateFields, asked: ClimateFie
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("results/validation/climate_rivals.json"))
-    parser.add_argument("--work", type=Path, default=Path("runs/rival_tuning"), help="a folder for what has been measured")
+    parser.add_argument(
+        "--work",
+        type=Path,
+        default=Path("runs/rival_tuning"),
+        help="a folder for what has been measured",
+    )
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     fitted, asked = (load_climate("europe").select(years) for years in (FITTED, ASKED))
@@ -139,7 +166,9 @@ def main() -> None:
     for name, choices in CHOICES.items():
         for choice in choices:
             rival = INDUCTIVE[name](**choice)
-            error, seconds = lab.once(partial(measured, name, choice, fitted, asked), identity=repr(rival), rival=name)
+            error, seconds = lab.once(
+                partial(measured, name, choice, fitted, asked), identity=repr(rival), rival=name
+            )
             told = ", ".join(f"{key} {value}" for key, value in choice.items())
             rows.append({"rival": name, "choice": told, "error": error, "seconds": seconds})
             print(markdown_table(rows[-1:]), flush=True)

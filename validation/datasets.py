@@ -1,14 +1,17 @@
-"""Is an operator's parameter found from a few of its pairs, by Monte Carlo over sets of simulated ones?
+"""Is an operator's parameter found from a few of its pairs, by Monte Carlo over sets of simulated
+ones?
 
     python -m validation.datasets                      about 10 minutes on one core
-    python -m validation.datasets --burgers burgers    about 10; a bundled model of Burgers' equation or a .safetensors file
+    python -m validation.datasets --burgers burgers
+    about 10; a bundled model of Burgers' equation or a .safetensors file
 
-ADR with delta = 0.01 m(x), k = 0.1 and nu = 0.05 s m(x): the speed s, from -2 to 2, is to be found. The bank has one pair of each of 160
-operators; the targets are others. *noise*: that of T, the median relative error at a pair of the bank from its k neighbours. *nearest set*:
-the error of a simpler reading, the parameter of the pair whose k nearest explain best what was observed. Errors and widths are in units of
-s (of nu). Writes results/validation/datasets.json and docs/figures/datasets.png; of Burgers' equation, where nu from 0.1 to 0.5 is to be
-found, datasets_burgers.json and datasets_burgers.png.
-"""
+ADR with delta = 0.01 m(x), k = 0.1 and nu = 0.05 s m(x): the speed s, from -2 to 2, is to be found.
+The bank has one pair of each of 160 operators; the targets are others. *noise*: that of T, the
+median relative error at a pair of the bank from its k neighbours. *nearest set*: the error of a
+simpler reading, the parameter of the pair whose k nearest explain best what was observed. Errors
+and widths are in units of s (of nu). Writes results/validation/datasets.json and
+docs/figures/datasets.png; of Burgers' equation, where nu from 0.1 to 0.5 is to be found,
+datasets_burgers.json and datasets_burgers.png."""
 
 from __future__ import annotations
 
@@ -44,7 +47,9 @@ def adr_pairs(speed: float, n: int, generator: torch.Generator) -> ExampleSet:
     """n pairs of the ADR operator of this speed."""
     family = AdvectionDiffusionReaction()
     mask = boundary_mask(torch.linspace(0, 1, family.points, dtype=torch.float64))
-    return family.sample_pairs(AdvectionDiffusionReactionOperator(0.01 * mask, 0.05 * speed * mask, 0.1), n, generator)
+    return family.sample_pairs(
+        AdvectionDiffusionReactionOperator(0.01 * mask, 0.05 * speed * mask, 0.1), n, generator
+    )
 
 
 def burgers_pairs(nu: float, n: int, generator: torch.Generator) -> ExampleSet:
@@ -57,26 +62,41 @@ def bank_of(pairs: Pairs, low: float, high: float) -> tuple[ExampleSet, torch.Te
     generator = generator_for("train", SEED)
     theta = torch.tensor([uniform(low, high, generator) for _ in range(BANK)])
     drawn = [pairs(float(each), 1, generator) for each in theta]
-    return ExampleSet(torch.cat([each.v for each in drawn]), torch.cat([each.u for each in drawn])), theta
+    return ExampleSet(
+        torch.cat([each.v for each in drawn]), torch.cat([each.u for each in drawn])
+    ), theta
 
 
 def nearest(theta: torch.Tensor, k: int) -> torch.Tensor:
     """For each pair of the bank, the k others whose parameters are nearest."""
     distances = (theta[:, None] - theta).abs().fill_diagonal_(torch.inf)
-    return torch.zeros_like(distances, dtype=torch.bool).scatter(1, distances.argsort(1)[:, :k], True)
+    return torch.zeros_like(distances, dtype=torch.bool).scatter(
+        1, distances.argsort(1)[:, :k], True
+    )
 
 
 @torch.no_grad()
-def errors_of(T: Transducer, bank: ExampleSet, sets: torch.Tensor, observed: ExampleSet) -> torch.Tensor:
+def errors_of(
+    T: Transducer, bank: ExampleSet, sets: torch.Tensor, observed: ExampleSet
+) -> torch.Tensor:
     """The root mean square of the relative errors of what was observed, for each of the sets."""
     explained = Explained(T, bank, observed, noise=1.0)
-    return torch.cat([(2 * explained.energy(part) / len(observed)).sqrt() for part in sets.split(16)])
+    return torch.cat(
+        [(2 * explained.energy(part) / len(observed)).sqrt() for part in sets.split(16)]
+    )
 
 
 def typical_error(T: Transducer, bank: ExampleSet, theta: torch.Tensor) -> float:
     """The median over the bank of the relative error at a pair, from its neighbours."""
     sets = nearest(theta, K)
-    return float(np.median([float(errors_of(T, bank, sets[i : i + 1], bank[[i]])[0]) for i in range(0, len(bank), 4)]))
+    return float(
+        np.median(
+            [
+                float(errors_of(T, bank, sets[i : i + 1], bank[[i]])[0])
+                for i in range(0, len(bank), 4)
+            ]
+        )
+    )
 
 
 def cases(T: Transducer, pairs: Pairs, low: float, high: float, targets: int) -> Iterator[Row]:
@@ -91,7 +111,17 @@ def cases(T: Transducer, pairs: Pairs, low: float, high: float, targets: int) ->
             observed = pool[:count]
             best = float(theta[errors_of(T, bank, sets, observed).argmin()])
             started = time.perf_counter()
-            found = dataset_posterior(T, bank, theta, observed, noise=noise, k=K, samples=SAMPLES, level=LEVEL, generator=generator)
+            found = dataset_posterior(
+                T,
+                bank,
+                theta,
+                observed,
+                noise=noise,
+                k=K,
+                samples=SAMPLES,
+                level=LEVEL,
+                generator=generator,
+            )
             yield {
                 "observed pairs": count,
                 "truth": truth,
@@ -105,7 +135,11 @@ def cases(T: Transducer, pairs: Pairs, low: float, high: float, targets: int) ->
                 "effective": found.effective,
                 "seconds": time.perf_counter() - started,
             }
-            print(f"{count} pairs: {truth:.3f} found as {found.mean:.3f}, {found.low:.3f} to {found.high:.3f}", flush=True)
+            print(
+                f"{count} pairs: {truth:.3f} found as {found.mean:.3f}, {found.low:.3f} to "
+                f"{found.high:.3f}",
+                flush=True,
+            )
 
 
 def summary(rows: list[Row]) -> list[Row]:
@@ -138,7 +172,10 @@ def draw(rows: list[Row], parameter: str, path: Path) -> None:
         panels = figure.subplots(1, len(OBSERVED), sharex=True, sharey=True)
         for axes, count in zip(panels, OBSERVED, strict=True):
             own = [row for row in rows if row["observed pairs"] == count]
-            truth, mean, low, high, best = (np.array([row[key] for row in own]) for key in ("truth", "mean", "low", "high", "nearest set"))
+            truth, mean, low, high, best = (
+                np.array([row[key] for row in own])
+                for key in ("truth", "mean", "low", "high", "nearest set")
+            )
             axes.axline((truth.mean(), truth.mean()), slope=1, color="0.7", linewidth=0.8)
             axes.errorbar(
                 truth,
@@ -151,7 +188,11 @@ def draw(rows: list[Row], parameter: str, path: Path) -> None:
                 label=f"mean and {100 * LEVEL:.0f} % band",
             )
             axes.plot(truth, best, "x", color=figures.COLOURS[1], markersize=5, label="nearest set")
-            axes.set(title=f"{count} observed pair{'s' if count > 1 else ''}", xlabel=f"true {parameter}", box_aspect=1)
+            axes.set(
+                title=f"{count} observed pair{'s' if count > 1 else ''}",
+                xlabel=f"true {parameter}",
+                box_aspect=1,
+            )
         panels[0].set_ylabel(f"{parameter} found")
         figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
 
@@ -170,7 +211,11 @@ def main() -> None:
         if arguments.burgers
         else ("datasets", arguments.model, "speed s", adr_pairs, (-2.0, 2.0))
     )
-    about: dict[str, Any] = {"command": " ".join(["python -m validation.datasets", *sys.argv[1:]]), "seed": SEED, **provenance()}
+    about: dict[str, Any] = {
+        "command": " ".join(["python -m validation.datasets", *sys.argv[1:]]),
+        "seed": SEED,
+        **provenance(),
+    }
     every = list(cases(Transducer.from_pretrained(model), pairs, *ends, arguments.targets))
     rows = summary(every)
     print(markdown_table(rows))

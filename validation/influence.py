@@ -2,9 +2,9 @@
 
     python -m validation.influence        about a minute on one core
 
-For queries of unseen operators, Spearman's rank correlation between `influence` and the change of |O(v)|^2 / 2 when each example is left
-out. Writes results/validation/influence.json and docs/figures/influence.png.
-"""
+For queries of unseen operators, Spearman's rank correlation between `influence` and the change of
+|O(v)|^2 / 2 when each example is left out. Writes results/validation/influence.json and
+docs/figures/influence.png."""
 
 from __future__ import annotations
 
@@ -33,8 +33,15 @@ OPERATORS, N, QUERIES = 10, 50, 4
 def left_out(T: Transducer, examples: ExampleSet, v: torch.Tensor) -> np.ndarray:
     """(query, example): how much of |O(v)|^2 / 2 goes when an example is left out."""
     full = T.regress(examples)(v)
-    answers = torch.cat([block[:, len(examples) :] for block in many_regressions(T, examples, all_but_one(len(examples)), v)])
-    energies = [u.flatten(-(u.ndim - 1 - k)).square().sum(-1) / 2 for k, u in ((0, full), (1, answers))]
+    answers = torch.cat(
+        [
+            block[:, len(examples) :]
+            for block in many_regressions(T, examples, all_but_one(len(examples)), v)
+        ]
+    )
+    energies = [
+        u.flatten(-(u.ndim - 1 - k)).square().sum(-1) / 2 for k, u in ((0, full), (1, answers))
+    ]
     return (energies[0] - energies[1]).T.numpy()
 
 
@@ -53,7 +60,14 @@ def main() -> None:
                 shown.setdefault(name, (exact[query], estimate))
         low, high = np.quantile(ranks, [0.1, 0.9])
         rows.append(
-            {"model": name, "n": N, "Spearman": float(np.mean(ranks)), "low": float(low), "high": float(high), "queries": len(ranks)}
+            {
+                "model": name,
+                "n": N,
+                "Spearman": float(np.mean(ranks)),
+                "low": float(low),
+                "high": float(high),
+                "queries": len(ranks),
+            }
         )
     print(markdown_table(rows))
     about = {"command": " ".join(["python -m validation.influence", *sys.argv[1:]]), "seed": 5}

@@ -1,10 +1,12 @@
-"""What each part of the representer kernel is worth: it is taken away, the model trained equally short, and the error measured.
+"""What each part of the representer kernel is worth: it is taken away, the model trained equally
+short, and the error measured.
 
     transduce generate adr --operators 5000 --examples 250 --out runs/adr/tasks-5000x250-seed0.zarr
-    python -m validation.representer_parts        about 15 minutes on 2 cores; a run that was stopped goes on
+    python -m validation.representer_parts
+    about 15 minutes on 2 cores; a run that was stopped goes on
 
-Writes results/adr/parts.json: mean relative MSE over 50 validation operators at several n, clean and with 5 % noise on the examples.
-"""
+Writes results/adr/parts.json: mean relative MSE over 50 validation operators at several n, clean
+and with 5 % noise on the examples."""
 
 from __future__ import annotations
 
@@ -49,14 +51,19 @@ def trained(name: str, data: StoredFamily, folder: Path) -> Transducer:
     if name == "mix without leave-one-out":
         for layer in T.layers:
             layer.kappa.log_trust.requires_grad_(False).fill_(-torch.inf)  # type: ignore[union-attr, operator]
-    metatrain(T, data, replace(adr.training, steps=STEPS, **training), out=folder / name.replace(" ", "-"))
+    metatrain(
+        T, data, replace(adr.training, steps=STEPS, **training), out=folder / name.replace(" ", "-")
+    )
     return T
 
 
 def errors(T: Transducer) -> dict[str, float]:
     """Mean relative MSE at each n, and with noise."""
     clean, B = AdvectionDiffusionReaction(), generator_for
-    rows = {f"n = {row['n']}": row["mean"] for row in summarise(evaluate(T, clean, (5, 10, 20, 50, 100, 200), 50, B("validation", 3)))}
+    rows = {
+        f"n = {row['n']}": row["mean"]
+        for row in summarise(evaluate(T, clean, (5, 10, 20, 50, 100, 200), 50, B("validation", 3)))
+    }
     noisy = summarise(evaluate(T, Noisy(clean, 0.05), (50,), 50, B("validation", 4)))
     return rows | {"n = 50, 5 % noise": noisy[0]["mean"]}
 
@@ -71,7 +78,12 @@ def main() -> None:
     for name in PARTS:
         rows.append({"part": name, **errors(trained(name, data, arguments.runs))})
         print(markdown_table(rows[-1:]), flush=True)
-        about = {"command": "python -m validation.representer_parts", "seed": 0, "steps": STEPS, "recipe": recipe("adr").record()}
+        about = {
+            "command": "python -m validation.representer_parts",
+            "seed": 0,
+            "steps": STEPS,
+            "recipe": recipe("adr").record(),
+        }
         write_rows(arguments.out, rows, **about, **provenance())
 
 

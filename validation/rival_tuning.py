@@ -1,11 +1,13 @@
-"""How FNO and DeepONet are best fitted to the examples of one operator: one choice at a time is changed from a centre, then from the best.
+"""How FNO and DeepONet are best fitted to the examples of one operator: one choice at a time is
+changed from a centre, then from the best.
 
-    python -m validation.rival_tuning        about 40 minutes of one core; goes on where it was stopped
+    python -m validation.rival_tuning
+    about 40 minutes of one core; goes on where it was stopped
 
-Writes results/adr/rivals.json: mean and median relative MSE over the functions of a few validation operators, and the seconds of
-processor time of a fit, the median over operators. The rivals as the library has them are the best: batches of 20 for the FNO, 4 layers
-for the DeepONet. They are checked at n = 200.
-"""
+Writes results/adr/rivals.json: mean and median relative MSE over the functions of a few validation
+operators, and the seconds of processor time of a fit, the median over operators. The rivals as the
+library has them are the best: batches of 20 for the FNO, 4 layers for the DeepONet. They are
+checked at n = 200."""
 
 from __future__ import annotations
 
@@ -80,7 +82,9 @@ def changed(name: str, options: dict[str, Any]) -> Regressor:
 
 def with_options(centre: Any, options: dict[str, Any]) -> Any:
     """A regressor with other options of its network or of its fitting."""
-    of_fitting = {key: value for key, value in options.items() if key in Fitting.__dataclass_fields__}
+    of_fitting = {
+        key: value for key, value in options.items() if key in Fitting.__dataclass_fields__
+    }
     of_network = {key: value for key, value in options.items() if key not in of_fitting}
     return replace(centre, fitting=replace(centre.fitting, **of_fitting), **of_network)
 
@@ -98,27 +102,53 @@ def measured(lab: Lab, regressor: Regressor, tasks: list[Task], n: int) -> dict[
     found = []
     for operator, task in enumerate(tasks):
         given = Task(task.examples[:n], task.queries)
-        found.append(lab.once(partial(fitted, regressor, given), identity=repr(regressor), n=n, operator=operator))
+        found.append(
+            lab.once(
+                partial(fitted, regressor, given), identity=repr(regressor), n=n, operator=operator
+            )
+        )
     errors = [error for of_task, _ in found for error in of_task]
-    return {"n": n, "mean": fmean(errors), "median": median(errors), "seconds": median(seconds for _, seconds in found)}
+    return {
+        "n": n,
+        "mean": fmean(errors),
+        "median": median(errors),
+        "seconds": median(seconds for _, seconds in found),
+    }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("results/adr/rivals.json"))
-    parser.add_argument("--work", type=Path, default=Path("runs/rival_tuning"), help="a folder for what has been measured")
+    parser.add_argument(
+        "--work",
+        type=Path,
+        default=Path("runs/rival_tuning"),
+        help="a folder for what has been measured",
+    )
     arguments = parser.parse_args()
     lab = Lab(None, arguments.work, f"{OPERATORS}-{POOL}-{QUERIES}-{SEED}")
     torch.set_num_threads(1)
     family = AdvectionDiffusionReaction()
-    tasks = [family.sample_task(POOL, QUERIES, generator_for("validation", SEED, number)) for number in range(OPERATORS)]
-    trials = [(name, choice, changed(name, options), 50) for name, choices in CHOICES.items() for choice, options in choices.items()]
+    tasks = [
+        family.sample_task(POOL, QUERIES, generator_for("validation", SEED, number))
+        for number in range(OPERATORS)
+    ]
+    trials = [
+        (name, choice, changed(name, options), 50)
+        for name, choices in CHOICES.items()
+        for choice, options in choices.items()
+    ]
     trials += [(name, "as chosen", rival(name), 200) for name in CHOICES]
     rows: list[dict[str, Any]] = []
     for done, (name, choice, regressor, n) in enumerate(trials, start=1):
         rows.append({"rival": name, "choice": choice, **measured(lab, regressor, tasks, n)})
         print(f"{done} of {len(trials)}\n{markdown_table(rows[-1:])}", flush=True)
-        about = {"command": "python -m validation.rival_tuning", "seed": SEED, "operators": OPERATORS, "queries": QUERIES}
+        about = {
+            "command": "python -m validation.rival_tuning",
+            "seed": SEED,
+            "operators": OPERATORS,
+            "queries": QUERIES,
+        }
         write_rows(arguments.out, rows, **about, **provenance())
 
 

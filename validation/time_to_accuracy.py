@@ -3,8 +3,8 @@
     transduce generate adr --operators 5000 --examples 250 --out runs/adr/tasks-5000x250-seed0.zarr
     python -m validation.time_to_accuracy        about a minute on 2 cores
 
-Writes results/adr/time_to_accuracy.json: the validation error (mean relative MSE at n = 50) against seconds of training.
-"""
+Writes results/adr/time_to_accuracy.json: the validation error (mean relative MSE at n = 50) against
+seconds of training."""
 
 from __future__ import annotations
 
@@ -32,9 +32,19 @@ def main() -> None:
         train(adr, Path(folder), until=PAPER)
         lines = [json.loads(line) for line in (Path(folder) / "log.jsonl").read_text().splitlines()]
     measured = [line for line in lines if line["validation"]]
-    rows = [{"step": line["step"], "seconds": line["seconds"], "validation error": line["validation"]} for line in measured]
+    rows = [
+        {"step": line["step"], "seconds": line["seconds"], "validation error": line["validation"]}
+        for line in measured
+    ]
     print(markdown_table(rows))
-    write_rows(arguments.out, rows, command="python -m validation.time_to_accuracy", seed=adr.training.seed, until=PAPER, **provenance())
+    write_rows(
+        arguments.out,
+        rows,
+        command="python -m validation.time_to_accuracy",
+        seed=adr.training.seed,
+        until=PAPER,
+        **provenance(),
+    )
 
 
 if __name__ == "__main__":

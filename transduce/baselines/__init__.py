@@ -1,5 +1,6 @@
-"""The rivals: every one is a Regressor, by name in `RIVALS`; of classes, in `CLASSIFIERS`, and, meta-trained, in
-`META_LEARNERS`. Those of climate that are fitted once and see no examples are in `INDUCTIVE`."""
+"""The rivals: every one is a Regressor, by name in `RIVALS`; of classes, in `CLASSIFIERS`, and,
+meta-trained, in `META_LEARNERS`. Those of climate that are fitted once and see no examples are in
+`INDUCTIVE`."""
 
 from collections.abc import Callable
 from functools import partial
@@ -8,7 +9,12 @@ from ..types import Regressor, TransduceError
 from .classical import Identity as Identity
 from .classical import KernelRidge as KernelRidge
 from .classical import MeanOfExamples as MeanOfExamples
-from .classifiers import logistic_regression, neighbours_classifier, pixel_kernel_ridge, support_vectors
+from .classifiers import (
+    logistic_regression,
+    neighbours_classifier,
+    pixel_kernel_ridge,
+    support_vectors,
+)
 from .deeponet import DeepOnet as DeepOnet
 from .deeponet import paper_deeponet
 from .family_wide import FamilyWide as FamilyWide
@@ -22,7 +28,13 @@ from .meta_learners import Gpicl as Gpicl
 from .meta_learners import Maml as Maml
 from .meta_learners import MetaLearner as MetaLearner
 from .scikit import Scikit as Scikit
-from .scikit import decision_tree, gaussian_process, linear_ridge, nearest_neighbours, paper_kernel_ridge
+from .scikit import (
+    decision_tree,
+    gaussian_process,
+    linear_ridge,
+    nearest_neighbours,
+    paper_kernel_ridge,
+)
 from .scikit import nearest_example as nearest_example
 from .vit import Fno2d, ViT
 
@@ -75,8 +87,11 @@ def rival(name: str) -> Regressor:
 def inductive_rival(name: str) -> Rival:
     """The rival of this name in climate, with the settings that were chosen for it.
 
-    >>> u_hat = inductive_rival("ridge").fit(fields.select(slice("2000", "2006"))).answers(fields.select("2007"))
+    >>> fitted = inductive_rival("ridge").fit(fields.select(slice("2000", "2006")))
+    >>> u_hat = fitted.answers(fields.select("2007"))
     """
     if name not in INDUCTIVE:
-        raise TransduceError(f"there is no inductive rival {name!r}; expected one of {', '.join(INDUCTIVE)}.")
+        raise TransduceError(
+            f"there is no inductive rival {name!r}; expected one of {', '.join(INDUCTIVE)}."
+        )
     return INDUCTIVE[name](**CHOSEN[name])

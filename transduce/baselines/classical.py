@@ -1,8 +1,11 @@
 """Regression without training: the mean of the examples, the identity, and kernel ridge.
 
-    u_hat(v) = sum_i K(v_i, v) alpha_i,      alpha = (K + lambda I)^-1 u,      K(v, v') = exp(-gamma sum_k (v_k - v'_k)^2)
+    u_hat(v) = sum_i K(v_i, v) alpha_i,
+    alpha = (K + lambda I)^-1 u,
+    K(v, v') = exp(-gamma sum_k (v_k - v'_k)^2)
 
-gamma and lambda are those with the least leave-one-out error, which no refit is needed for: the residual of example i, left out, is
+gamma and lambda are those with the least leave-one-out error, which no refit is needed for: the
+residual of example i, left out, is
 
     u_i - u_hat_{-i}(v_i) = alpha_i / [(K + lambda I)^-1]_ii
 
@@ -23,7 +26,8 @@ from ..types import ExampleSet, TransduceError, like, to_tensor
 
 
 def powers_of_ten(first: int, last: int, to_each: int = 1) -> np.ndarray:
-    """10^first, ..., 10^last, so many to each factor of ten; the same bits on every machine, which numpy's powers are not."""
+    """10^first, ..., 10^last, so many to each factor of ten; the same bits on every machine, which
+    numpy's powers are not."""
     return np.array([10.0 ** (k / to_each) for k in range(first * to_each, last * to_each + 1)])
 
 
@@ -52,14 +56,17 @@ class ConstantOperator:
 
 @dataclass(frozen=True)
 class Identity:
-    """u_hat(v) = v, whatever the examples: what an operator that changes little would earn for nothing."""
+    """u_hat(v) = v, whatever the examples: what an operator that changes little would earn for
+    nothing."""
 
     def regress(self, examples: ExampleSet) -> IdentityOperator:
         v, u = (tuple(f.shape[1:]) for f in (examples.v, examples.u))
         if v != u:
             raise TransduceError(
-                f"examples.v has functions of shape {v} and examples.u of shape {u}; the identity answers with what it is asked, so it "
-                "expects the same. Interpolate one of them to the other's grid, or leave this rival out."
+                f"examples.v has functions of shape {v} and examples.u of shape {u}; the identity "
+                "answers with what it is asked, so it "
+                "expects the same. Interpolate one of them to the other's grid, or leave this "
+                "rival out."
             )
         return IdentityOperator()
 
@@ -72,7 +79,8 @@ class IdentityOperator:
 
 
 class KernelRidge:
-    """Kernel ridge regression on the values at the grid points, in double precision, neither centred nor scaled.
+    """Kernel ridge regression on the values at the grid points, in double precision, neither
+    centred nor scaled.
 
     gammas, lambdas: what leave-one-out chooses from.
 
@@ -111,7 +119,8 @@ class KernelRidge:
 
 @dataclass(frozen=True, eq=False)
 class KernelRidgeOperator:
-    """v -> sum_i K(v_i, v) alpha_i, with the gamma and lambda chosen and their leave-one-out error (squares summed over the grid)."""
+    """v -> sum_i K(v_i, v) alpha_i, with the gamma and lambda chosen and their leave-one-out error
+    (squares summed over the grid)."""
 
     v: Float[np.ndarray, "n d_v"]
     alpha: Float[np.ndarray, "n d_u"]
@@ -132,11 +141,14 @@ def rows_of(f: Any, name: str) -> Float[np.ndarray, "n d"]:
     return to_tensor(f, name).detach().cpu().double().flatten(1).numpy()
 
 
-def in_span(u: Float[np.ndarray, "n d"]) -> tuple[Float[np.ndarray, "n k"], Float[np.ndarray, "k d"]]:
-    """u = numbers directions, the directions being orthonormal: n of them where the values of u are many, else the values themselves.
+def in_span(
+    u: Float[np.ndarray, "n d"],
+) -> tuple[Float[np.ndarray, "n k"], Float[np.ndarray, "k d"]]:
+    """u = numbers directions, the directions being orthonormal: n of them where the values of u are
+    many, else the values themselves.
 
-    What is regressed is a combination of the u_i, and sums of squares over the grid are sums over the numbers.
-    """
+    What is regressed is a combination of the u_i, and sums of squares over the grid are sums over
+    the numbers."""
     if u.shape[1] <= MANY:
         return u, np.eye(u.shape[1])
     directions, numbers = np.linalg.qr(u.T)
@@ -147,6 +159,7 @@ def expect_grid(v: Any, shape: tuple[int, ...]) -> None:
     """The grid of the queries must be that of the examples."""
     if tuple(v.shape[1:]) != shape:
         raise TransduceError(
-            f"v has shape {tuple(v.shape)}; the examples' v had (n, {', '.join(map(str, shape))}), and this regression compares "
+            f"v has shape {tuple(v.shape)}; the examples' v had (n, "
+            f"{', '.join(map(str, shape))}), and this regression compares "
             "values point by point. Interpolate v to their grid."
         )

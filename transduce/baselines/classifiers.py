@@ -1,12 +1,17 @@
-"""scikit-learn's classifiers, on pixels: each is fitted to the examples' classes, and answers with a number for each class.
+"""scikit-learn's classifiers, on pixels: each is fitted to the examples' classes, and answers with
+a number for each class.
 
     k-nearest neighbours     u_hat_k(v) = the share of class k among the nearest examples
     logistic regression      u_hat(v) = softmax(A v + b)
-    support vectors          u_hat_k(v) = 1 for the class that wins most of its duels, sign(sum_i alpha_i exp(-gamma |v_i - v|^2) + b)
-    kernel ridge             u_hat(v) = sum_i exp(-gamma |v_i - v|^2) alpha_i, width and ridge by leave-one-out (classical.py)
+    support vectors
+    u_hat_k(v) = 1 for the class that wins most of its duels,
+                   sign(sum_i alpha_i exp(-gamma |v_i - v|^2) + b)
+    kernel ridge
+    u_hat(v) = sum_i exp(-gamma |v_i - v|^2) alpha_i,
+    width and ridge by leave-one-out (classical.py)
 
-All choose their parameters by cross-validation on the examples they are given, as their users would.
-"""
+All choose their parameters by cross-validation on the examples they are given, as their users
+would."""
 
 from __future__ import annotations
 
@@ -38,7 +43,8 @@ class ScikitClassifier:
 
     estimator: makes it, unfitted, for examples (rows, classes).
 
-    >>> O = ScikitClassifier(lambda v, labels: SVC()).regress(ExampleSet(v, u))      # v: (100, 784), u: (100, 10)
+    >>> # v: (100, 784), u: (100, 10)
+    >>> O = ScikitClassifier(lambda v, labels: SVC()).regress(ExampleSet(v, u))
     """
 
     def __init__(self, estimator: Callable[[np.ndarray, np.ndarray], Any], name: str):
@@ -50,7 +56,10 @@ class ScikitClassifier:
     def regress(self, examples: ExampleSet) -> ClassifierOperator:
         v, u = rows_of(examples.v, "examples.v"), rows_of(examples.u, "examples.u")
         if not (np.isin(u, (0.0, 1.0)).all() and (u.sum(1) == 1).all()):
-            raise TransduceError("examples.u are not one-hot vectors; a classifier expects the class of each example as one. Encode them.")
+            raise TransduceError(
+                "examples.u are not one-hot vectors; a classifier expects the class of each "
+                "example as one. Encode them."
+            )
         labels = u.argmax(1)
         estimator = self.estimator(v, labels) if len(np.unique(labels)) > 1 else DummyClassifier()
         return ClassifierOperator(estimator.fit(v, labels), v.shape[1:], u.shape[1])
@@ -80,7 +89,11 @@ def neighbours_classifier() -> ScikitClassifier:
 
     def estimator(v: np.ndarray, labels: np.ndarray) -> Any:
         few = [k for k in NEIGHBOURS if k <= len(v) - -(-len(v) // FOLDS)]
-        return chosen(KNeighborsClassifier(1), {"n_neighbors": few, "weights": ["uniform", "distance"]}, labels)
+        return chosen(
+            KNeighborsClassifier(1),
+            {"n_neighbors": few, "weights": ["uniform", "distance"]},
+            labels,
+        )
 
     return ScikitClassifier(estimator, f"k-nearest neighbours, k of {NEIGHBOURS}")
 
@@ -97,7 +110,10 @@ def logistic_regression() -> ScikitClassifier:
 def support_vectors() -> ScikitClassifier:
     """Cost and width chosen by cross-validation."""
     choices = {"C": COSTS, "gamma": WIDTHS}
-    return ScikitClassifier(lambda v, labels: chosen(SVC(), choices, labels), f"support vectors, C of {COSTS}, gamma of {WIDTHS}")
+    return ScikitClassifier(
+        lambda v, labels: chosen(SVC(), choices, labels),
+        f"support vectors, C of {COSTS}, gamma of {WIDTHS}",
+    )
 
 
 def pixel_kernel_ridge() -> KernelRidge:
@@ -106,7 +122,8 @@ def pixel_kernel_ridge() -> KernelRidge:
 
 
 def chosen(estimator: Any, choices: dict[str, Any], labels: np.ndarray) -> Any:
-    """The estimator with the choice of greatest cross-validated accuracy; as it is where a part would show a single class."""
+    """The estimator with the choice of greatest cross-validated accuracy; as it is where a part
+    would show a single class."""
     folds = KFold(min(len(labels), FOLDS), shuffle=True, random_state=0)
     if any(len(np.unique(labels[part])) < 2 for part, _ in folds.split(labels)):
         return estimator

@@ -1,7 +1,8 @@
-"""The deep operator network, fitted to one operator's examples (Lu et al. 2021), in deepxde's implementation.
+"""The deep operator network, fitted to one operator's examples (Lu et al. 2021), in deepxde's
+implementation.
 
-u_hat(v)(x) = sum_k b_k(v) t_k(x) + constant,      b: the branch, which reads v at its grid points; t: the trunk, which reads a point
-"""
+u_hat(v)(x) = sum_k b_k(v) t_k(x) + constant,      b: the branch, which reads v at its grid points;
+t: the trunk, which reads a point"""
 
 from __future__ import annotations
 
@@ -24,9 +25,11 @@ TUNED = Fitting(epochs=400, steps=2000, lr=3e-3, batch=50, falling=True, weight_
 
 @dataclass(frozen=True)
 class DeepOnet:
-    """A DeepONet fitted anew to each operator's examples: branch and trunk of `layers` hidden layers of `width` units.
+    """A DeepONet fitted anew to each operator's examples: branch and trunk of `layers` hidden
+    layers of `width` units.
 
-    Functions have one variable or two; queries come on the grid of the examples' v and are answered on that of their u.
+    Functions have one variable or two; queries come on the grid of the examples' v and are answered
+    on that of their u.
 
     >>> O = DeepOnet().regress(ExampleSet(v, u))      # v, u of shape (50, 101)
     """
@@ -37,7 +40,9 @@ class DeepOnet:
     fitting: Fitting = TUNED
 
     def regress(self, examples: ExampleSet) -> DeepOnetOperator:
-        return DeepOnetOperator(self.fitting.fit(self._network, examples), tuple(examples.v.shape[1:]))
+        return DeepOnetOperator(
+            self.fitting.fit(self._network, examples), tuple(examples.v.shape[1:])
+        )
 
     def _network(self, v: Tensor, u: Tensor) -> BranchAndTrunk:
         hidden = [self.width] * self.layers
@@ -56,21 +61,28 @@ class DeepOnet:
 
 
 def paper_deeponet() -> DeepOnet:
-    """The paper's: branch and trunk of 4 hidden layers of 50 rectified units. It does not say how they are fitted: 5,000 steps of Adam,
-    each on all examples.
-    """
-    return DeepOnet(width=50, layers=4, activation="relu", fitting=Fitting(epochs=5000, lr=1e-3, batch=10**6))
+    """The paper's: branch and trunk of 4 hidden layers of 50 rectified units. It does not say how
+    they are fitted: 5,000 steps of Adam, each on all examples."""
+    return DeepOnet(
+        width=50, layers=4, activation="relu", fitting=Fitting(epochs=5000, lr=1e-3, batch=10**6)
+    )
 
 
 class BranchAndTrunk(torch.nn.Module):
-    """deepxde's network as a map from (n, channels, *grid) to the same, u being asked at the points x of its own grid."""
+    """deepxde's network as a map from (n, channels, *grid) to the same, u being asked at the points
+    x of its own grid."""
 
     x: Tensor
 
     def __init__(self, network: torch.nn.Module, grid: tuple[int, ...]):
         super().__init__()
         self.network, self.grid = network, grid
-        self.register_buffer("x", torch.cartesian_prod(*(torch.linspace(-1, 1, points) for points in grid)).reshape(-1, len(grid)))
+        self.register_buffer(
+            "x",
+            torch.cartesian_prod(*(torch.linspace(-1, 1, points) for points in grid)).reshape(
+                -1, len(grid)
+            ),
+        )
 
     def forward(self, v: Tensor) -> Tensor:
         u = self.network((v.flatten(1), self.x))  # (n, points), or (n, points, channels)
@@ -90,14 +102,16 @@ class DeepOnetOperator:
 
 
 def _deeponet() -> Any:
-    """deepxde names its backend as it is imported, and makes a GPU that it finds torch's default device."""
+    """deepxde names its backend as it is imported, and makes a GPU that it finds torch's default
+    device."""
     device = torch.get_default_device()
     try:
         with patch.dict(os.environ, DDE_BACKEND="pytorch"), redirect_stderr(io.StringIO()):
             from deepxde.nn.pytorch import DeepONetCartesianProd
     except ImportError:
         raise TransduceError(
-            "the DeepONet is deepxde's, which is not installed. Install it: pip install -c constraints.txt -e '.[baselines]'"
+            "the DeepONet is deepxde's, which is not installed. Install it: pip install -c "
+            "constraints.txt -e '.[baselines]'"
         ) from None
     finally:
         if torch.get_default_device() != device:

@@ -2,8 +2,8 @@
 
     O_B = R({(v, O(v)) | O in B}),      T(D_O) = O_B, whatever D_O
 
-Fitted to many pairs by their squared error, O_B(v) is the mean of O(v) over the operators of the family.
-"""
+Fitted to many pairs by their squared error, O_B(v) is the mean of O(v) over the operators of the
+family."""
 
 from __future__ import annotations
 
@@ -18,12 +18,14 @@ from ..types import ExampleSet, Operator, Regressor, to_tensor
 
 @dataclass(frozen=True)
 class FamilyWide:
-    """A regressor fitted once, when first asked, to pairs of many operators, without being told which are whose.
+    """A regressor fitted once, when first asked, to pairs of many operators, without being told
+    which are whose.
 
-    regressor: what is fitted, like an `Fno` with a `Fitting` that holds some of the pairs out. examples_of_each: gives the examples of
-    each operator.
+    regressor: what is fitted, like an `Fno` with a `Fitting` that holds some of the pairs out.
+    examples_of_each: gives the examples of each operator.
 
-    >>> T = FamilyWide(periodic_fno(), lambda: (family.sample_task(20, 1, generator).examples for _ in range(200)))
+    >>> draws = lambda: (family.sample_task(20, 1, generator).examples for _ in range(200))
+    >>> T = FamilyWide(periodic_fno(), draws)
     >>> O = T.regress(examples)      # the same operator for any examples
     """
 
@@ -37,5 +39,8 @@ class FamilyWide:
     def operator(self) -> Operator:
         """O_B."""
         sets = list(self.examples_of_each())
-        v, u = (torch.cat([to_tensor(getattr(examples, name), f"examples.{name}") for examples in sets]) for name in ("v", "u"))
+        v, u = (
+            torch.cat([to_tensor(getattr(examples, name), f"examples.{name}") for examples in sets])
+            for name in ("v", "u")
+        )
         return self.regressor.regress(ExampleSet(v, u))

@@ -1,10 +1,10 @@
 """Fitting a network to the examples of one operator: what a regression costs without meta-learning.
 
-    theta = argmin_theta  sum_i |f_theta(v~_i) - u~_i|^2,      v~ = (v - mean) / deviation of all values of the examples, u~ likewise
+    theta = argmin_theta  sum_i |f_theta(v~_i) - u~_i|^2,
+    v~ = (v - mean) / deviation of all values of the examples, u~ likewise
 
-by Adam, in batches. Some examples may be held out, never to be trained on: then the fit ends when their error no longer falls, and the
-weights of their least error are kept.
-"""
+by Adam, in batches. Some examples may be held out, never to be trained on: then the fit ends when
+their error no longer falls, and the weights of their least error are kept."""
 
 from __future__ import annotations
 
@@ -24,11 +24,13 @@ FEWEST = 10  # examples of which some can be spared
 
 @dataclass(frozen=True)
 class Fitting:
-    """How a network is fitted: in `epochs` passes over the examples, or as many more as make up `steps` updates.
+    """How a network is fitted: in `epochs` passes over the examples, or as many more as make up
+    `steps` updates.
 
-    falling: the rate rises to `lr` in the first tenth of the updates and falls to zero by the last; else it is `lr` throughout.
-    held_out: the share of the examples that is never trained on, none of fewer than ten. patience: the fit ends after as many epochs in
-    which their error did not fall. stop: called with the operator so far after each epoch; the fit ends when it says True.
+    falling: the rate rises to `lr` in the first tenth of the updates and falls to zero by the last;
+    else it is `lr` throughout. held_out: the share of the examples that is never trained on, none
+    of fewer than ten. patience: the fit ends after as many epochs in which their error did not
+    fall. stop: called with the operator so far after each epoch; the fit ends when it says True.
     """
 
     epochs: int = 500
@@ -42,22 +44,33 @@ class Fitting:
     stop: Callable[[Operator], bool] | None = None
     seed: int = 0
 
-    def fit(self, make: Callable[[Tensor, Tensor], torch.nn.Module], examples: ExampleSet) -> NetworkOperator:
+    def fit(
+        self, make: Callable[[Tensor, Tensor], torch.nn.Module], examples: ExampleSet
+    ) -> NetworkOperator:
         """Fit the network that `make` makes for v and u of shape (n, channels, *grid)."""
-        v, u = with_channels(examples.v, "examples.v").detach(), with_channels(examples.u, "examples.u").detach()
+        v, u = (
+            with_channels(examples.v, "examples.v").detach(),
+            with_channels(examples.u, "examples.u").detach(),
+        )
         with torch.random.fork_rng(devices=[]), torch.enable_grad():
             torch.manual_seed(self.seed)
             network = make(v, u).to(v.device)
             count = math.ceil(self.held_out * len(v)) if len(v) >= FEWEST else 0
             held, trained = torch.randperm(len(v)).tensor_split([count])
-            operator = NetworkOperator(network, Scale.of(v[trained]), Scale.of(u[trained]), bare=examples.u.ndim == 2)
+            operator = NetworkOperator(
+                network, Scale.of(v[trained]), Scale.of(u[trained]), bare=examples.u.ndim == 2
+            )
             self._descend(operator, v, u, trained, held)
         return operator
 
-    def _descend(self, operator: NetworkOperator, v: Tensor, u: Tensor, trained: Tensor, held: Tensor) -> None:
+    def _descend(
+        self, operator: NetworkOperator, v: Tensor, u: Tensor, trained: Tensor, held: Tensor
+    ) -> None:
         batches = -(-len(trained) // self.batch)
         epochs = max(self.epochs, -(-self.steps // batches))
-        optimiser = torch.optim.Adam(operator.network.parameters(), lr=self.lr, weight_decay=self.weight_decay, foreach=True)
+        optimiser = torch.optim.Adam(
+            operator.network.parameters(), lr=self.lr, weight_decay=self.weight_decay, foreach=True
+        )
         schedule = self._schedule(optimiser, epochs * batches)
         least, best, since = math.inf, None, 0
         for _ in range(epochs):
@@ -77,10 +90,16 @@ class Fitting:
         if best is not None:
             operator.network.load_state_dict(best)
 
-    def _schedule(self, optimiser: torch.optim.Optimizer, steps: int) -> torch.optim.lr_scheduler.LRScheduler:
+    def _schedule(
+        self, optimiser: torch.optim.Optimizer, steps: int
+    ) -> torch.optim.lr_scheduler.LRScheduler:
         if self.falling:
-            rising = max(0.1, min(0.75, 1.5 / steps))  # torch divides by zero where a part has but one step
-            return torch.optim.lr_scheduler.OneCycleLR(optimiser, self.lr, total_steps=steps, pct_start=rising)
+            rising = max(
+                0.1, min(0.75, 1.5 / steps)
+            )  # torch divides by zero where a part has but one step
+            return torch.optim.lr_scheduler.OneCycleLR(
+                optimiser, self.lr, total_steps=steps, pct_start=rising
+            )
         return torch.optim.lr_scheduler.ConstantLR(optimiser, factor=1.0)
 
 
@@ -106,7 +125,10 @@ class NetworkOperator:
     bare: bool
 
     def predict(self, v: Tensor) -> Tensor:
-        return self.network((v - self.v_scale.mean) / self.v_scale.deviation) * self.u_scale.deviation + self.u_scale.mean
+        return (
+            self.network((v - self.v_scale.mean) / self.v_scale.deviation) * self.u_scale.deviation
+            + self.u_scale.mean
+        )
 
     def loss(self, v: Tensor, u: Tensor) -> Tensor:
         """The mean squared error in units of the deviation of u."""
@@ -123,7 +145,8 @@ def with_channels(f: Any, name: str) -> Tensor:
     f = to_tensor(f, name).float()
     if f.ndim not in (2, 3, 4):
         raise TransduceError(
-            f"{name} has shape {tuple(f.shape)}; this regression expects (n, points), (n, channels, points) or "
+            f"{name} has shape {tuple(f.shape)}; this regression expects (n, points), (n, "
+            "channels, points) or "
             "(n, channels, x, y). Reshape it."
         )
     return f[:, None] if f.ndim == 2 else f

@@ -1,14 +1,20 @@
-"""Kernel ridge from a window to the value at its middle, for operators that commute with translations of a periodic grid.
+"""Kernel ridge from a window to the value at its middle, for operators that commute with
+translations of a periodic grid.
 
-    u_hat(v)(x) = v(x) + sum_j K(w_j, w(v, x)) alpha_j,      w(v, x) = v at x and around it,      K(w, w') = exp(-gamma |w - w'|^2)
+    u_hat(v)(x) = v(x) + sum_j K(w_j, w(v, x)) alpha_j,
+    w(v, x) = v at x and around it,
+    K(w, w') = exp(-gamma |w - w'|^2)
 
-Every point of every example is an example of the one map from windows to values: n functions on 64 x 64 points are 4096 n of it. Some
-of these are drawn, and fewer are the centres w_j, whose kernels span the answer:
+Every point of every example is an example of the one map from windows to values: n functions on 64
+x 64 points are 4096 n of it. Some of these are drawn, and fewer are the centres w_j, whose kernels
+span the answer:
 
-    alpha = argmin_alpha  mean_i |y_i - sum_j K(w_j, w_i) alpha_j|^2 + lambda sum_jk alpha_j K(w_j, w_k) alpha_k,      y = u - v
+    alpha = argmin_alpha  mean_i |y_i - sum_j K(w_j, w_i) alpha_j|^2
+                          + lambda sum_jk alpha_j K(w_j, w_k) alpha_k,
+    y = u - v
 
-The spacing of a window's points, gamma and lambda are those of least error in examples that are held out; alpha is then found from all.
-"""
+The spacing of a window's points, gamma and lambda are those of least error in examples that are
+held out; alpha is then found from all."""
 
 from __future__ import annotations
 
@@ -34,9 +40,10 @@ HELD_OUT = 5  # one example of so many
 class LocalRidge:
     """Kernel ridge on windows of `across` points along each axis of the grid.
 
-    points: how many are drawn, of which `centres` span the answer. spacings: of a window's points, in those of the grid. gammas: in
-    units of one over the median squared distance of windows. Functions are periodic, v and u of the same shape: (n, points),
-    (n, channels, points) or (n, channels, x, y).
+    points: how many are drawn, of which `centres` span the answer. spacings: of a window's points,
+    in those of the grid. gammas: in units of one over the median squared distance of windows.
+    Functions are periodic, v and u of the same shape: (n, points), (n, channels, points) or (n,
+    channels, x, y).
 
     >>> O = LocalRidge().regress(ExampleSet(v, u))      # v, u of shape (100, 2, 64, 64)
     """
@@ -52,11 +59,15 @@ class LocalRidge:
         shape, asked = (tuple(f.shape[1:]) for f in (examples.v, examples.u))
         if shape != asked:
             raise TransduceError(
-                f"examples.v has functions of shape {shape} and examples.u of shape {asked}; this regression is of what is added to v, so "
-                "it expects the same. Interpolate one of them to the other's grid, or leave this rival out."
+                f"examples.v has functions of shape {shape} and examples.u of shape {asked}; this "
+                "regression is of what is added to v, so "
+                "it expects the same. Interpolate one of them to the other's grid, or leave this "
+                "rival out."
             )
         v, u = _fields(examples.v, "examples.v"), _fields(examples.u, "examples.u")
-        places = np.random.default_rng(self.seed).permutation(v[:, 0].size)  # of all points of all examples
+        places = np.random.default_rng(self.seed).permutation(
+            v[:, 0].size
+        )  # of all points of all examples
         spacing, gamma, ridge = self._choice(v, u - v, places)
         window, fitted = Window(self.across, spacing), places[: self.points]
         w = window.of(v, fitted)
@@ -64,9 +75,13 @@ class LocalRidge:
         return LocalRidgeOperator(window, gamma, w[: self.centres], alpha, shape)
 
     def _choice(
-        self, v: Float[np.ndarray, "n c *grid"], y: Float[np.ndarray, "n c *grid"], places: Int[np.ndarray, " k"]
+        self,
+        v: Float[np.ndarray, "n c *grid"],
+        y: Float[np.ndarray, "n c *grid"],
+        places: Int[np.ndarray, " k"],
     ) -> tuple[int, float, float]:
-        """The spacing, gamma and lambda of least error at places held out: in a fifth of the examples, or of one example's places."""
+        """The spacing, gamma and lambda of least error at places held out: in a fifth of the
+        examples, or of one example's places."""
         held = (places // v[0, 0].size if len(v) > 1 else places) % HELD_OUT == 0
         fitted, held_out = places[~held][: self.points], places[held][: self.points // HELD_OUT]
         y_fitted, y_held = _values(y, fitted), _values(y, held_out)
@@ -78,7 +93,9 @@ class LocalRidge:
             for gamma in np.array(self.gammas) / max(unit, 1e-300):
                 alpha, K = _solved(w, centres, y_fitted, gamma), rbf_kernel(w_held, centres, gamma)
                 for ridge in LAMBDAS:
-                    errors[spacing, float(gamma), float(ridge)] = np.square(K @ alpha(ridge) - y_held).mean()
+                    errors[spacing, float(gamma), float(ridge)] = np.square(
+                        K @ alpha(ridge) - y_held
+                    ).mean()
         return min(errors, key=errors.__getitem__)
 
 
@@ -89,12 +106,16 @@ class Window:
     across: int
     spacing: int
 
-    def of(self, v: Float[np.ndarray, "n c *grid"], places: Int[np.ndarray, " k"]) -> Float[np.ndarray, "k d"]:
+    def of(
+        self, v: Float[np.ndarray, "n c *grid"], places: Int[np.ndarray, " k"]
+    ) -> Float[np.ndarray, "k d"]:
         """What v is around places, which number the points of all functions."""
         n, _, *grid = v.shape
         steps = self.spacing * (np.arange(self.across) - self.across // 2)
         number, *at = np.unravel_index(places, (n, *grid))
-        around = (np.stack(at, -1)[:, None] + list(product(steps, repeat=len(grid)))) % grid  # (k, offsets, axes)
+        around = (
+            np.stack(at, -1)[:, None] + list(product(steps, repeat=len(grid)))
+        ) % grid  # (k, offsets, axes)
         return v[number[:, None], :, *np.moveaxis(around, -1, 0)].reshape(len(places), -1)
 
 
@@ -120,9 +141,13 @@ class LocalRidgeOperator:
 
 
 def _solved(
-    w: Float[np.ndarray, "k d"], centres: Float[np.ndarray, "m d"], y: Float[np.ndarray, "k c"], gamma: float
+    w: Float[np.ndarray, "k d"],
+    centres: Float[np.ndarray, "m d"],
+    y: Float[np.ndarray, "k c"],
+    gamma: float,
 ) -> Callable[[float], Float[np.ndarray, "m c"]]:
-    """alpha as a function of lambda, by two eigendecompositions: of the kernel at the centres, and of what it spans at the points w."""
+    """alpha as a function of lambda, by two eigendecompositions: of the kernel at the centres, and
+    of what it spans at the points w."""
     variance, axes = np.linalg.eigh(rbf_kernel(centres, centres, gamma))
     kept = variance > 1e-13 * variance[-1]
     root = axes[:, kept] / np.sqrt(variance[kept])
@@ -132,7 +157,9 @@ def _solved(
     return lambda ridge: directions @ (target / (spread.clip(min=0) + ridge)[:, None])
 
 
-def _values(y: Float[np.ndarray, "n c *grid"], places: Int[np.ndarray, " k"]) -> Float[np.ndarray, "k c"]:
+def _values(
+    y: Float[np.ndarray, "n c *grid"], places: Int[np.ndarray, " k"]
+) -> Float[np.ndarray, "k c"]:
     """What y is at places, which number the points of all functions."""
     return np.moveaxis(y, 1, -1).reshape(-1, y.shape[1])[places]
 

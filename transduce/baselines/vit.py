@@ -1,9 +1,12 @@
-"""Networks fitted by descent to all the days of training, told nothing of a context: the vision transformer (Dosovitskiy et al. 2021),
-the paper's rival in section 5.3, and the Fourier neural operator of two variables.
+"""Networks fitted by descent to all the days of training, told nothing of a context: the vision
+transformer (Dosovitskiy et al. 2021), the paper's rival in section 5.3, and the Fourier neural
+operator of two variables.
 
     u_hat = mean + unit f((v - mean) / unit),      theta = argmin  mean of w(lat) (u_hat - u)^2
 
-    ViT      f = D o block_L o ... o block_1 (E v(patch y) + place(y)),      block: attention among all patches, then a feedforward
+    ViT
+    f = D o block_L o ... o block_1 (E v(patch y) + place(y)),
+    block: attention among all patches, then a feedforward
     FNO      f = P o sigma(W_L + K_L) o ... o sigma(W_1 + K_1) o Q
 
 Means are of each point over the days of training, units of all points together.
@@ -34,7 +37,8 @@ WIDEST = 4096
 
 @dataclass(kw_only=True)
 class Network(Rival):
-    """A network fitted by AdamW, in batches of days drawn at each step; the rate rises to `lr`, then falls to zero by a cosine."""
+    """A network fitted by AdamW, in batches of days drawn at each step; the rate rises to `lr`,
+    then falls to zero by a cosine."""
 
     steps: int = 4000
     batch: int = 16
@@ -47,7 +51,10 @@ class Network(Rival):
     def parameters(self) -> int:
         """How many numbers were fitted."""
         if self._network is None:
-            raise TransduceError(f"{self} was asked for its parameters before it was fitted; expected .fit(fields) first.")
+            raise TransduceError(
+                f"{self} was asked for its parameters before it was fitted; expected .fit(fields) "
+                "first."
+            )
         return _count(self._network)
 
     @abstractmethod
@@ -57,7 +64,9 @@ class Network(Rival):
     def _fitted(self, fields: ClimateFields) -> Answering:
         v, u = (torch.from_numpy(f) for f in (fields.v, fields.u))
         v_mean, u_mean = v.mean(0), u.mean(0)
-        v_unit, u_unit = ((f - mean).std(correction=0).clamp(min=1e-12) for f, mean in ((v, v_mean), (u, u_mean)))
+        v_unit, u_unit = (
+            (f - mean).std(correction=0).clamp(min=1e-12) for f, mean in ((v, v_mean), (u, u_mean))
+        )
         area = torch.from_numpy(latitude_weights(fields.lat)).float()[:, None]
         with torch.random.fork_rng(devices=[]), torch.enable_grad():
             torch.manual_seed(self.seed)
@@ -67,17 +76,26 @@ class Network(Rival):
         @torch.no_grad()
         def answering(asked: ClimateFields) -> Any:
             days = (torch.from_numpy(asked.v) - v_mean) / v_unit
-            return (u_mean + u_unit * torch.cat([network(some) for some in days.split(self.batch)])).numpy()
+            return (
+                u_mean + u_unit * torch.cat([network(some) for some in days.split(self.batch)])
+            ).numpy()
 
         return answering
 
-    def _descend(self, network: nn.Module, v: Float[Tensor, "n y x"], u: Float[Tensor, "n y x"], area: Float[Tensor, "y 1"]) -> None:
+    def _descend(
+        self,
+        network: nn.Module,
+        v: Float[Tensor, "n y x"],
+        u: Float[Tensor, "n y x"],
+        area: Float[Tensor, "y 1"],
+    ) -> None:
         weights = list(network.parameters())
         fused = not any(p.is_complex() for p in weights)  # torch fuses real ones alone
         optimiser = torch.optim.AdamW(weights, self.lr, weight_decay=self.weight_decay, fused=fused)
         rising = max(1.0, RISING * self.steps)
         schedule = torch.optim.lr_scheduler.LambdaLR(
-            optimiser, lambda step: min((step + 1) / rising, (1 + math.cos(math.pi * step / self.steps)) / 2)
+            optimiser,
+            lambda step: min((step + 1) / rising, (1 + math.cos(math.pi * step / self.steps)) / 2),
         )
         network.train()
         for _ in range(self.steps):
@@ -92,7 +110,8 @@ class Network(Rival):
 
 @dataclass(kw_only=True)
 class ViT(Network):
-    """A vision transformer. positions: each patch has a learned place added; without, patches are a set. width: of a token.
+    """A vision transformer. positions: each patch has a learned place added; without, patches are a
+    set. width: of a token.
 
     >>> ViT(positions=True).of_size(150_000, (11, 13)).fit(fields).parameters
     152585
@@ -106,7 +125,8 @@ class ViT(Network):
     dropout: float = 0.1
 
     def of_size(self, parameters: int, grid: tuple[int, int]) -> ViT:
-        """The same with another width, that of the number of parameters nearest to this on such a grid: to match another model."""
+        """The same with another width, that of the number of parameters nearest to this on such a
+        grid: to match another model."""
 
         def size(width: int) -> int:
             with torch.device("meta"):
@@ -114,22 +134,42 @@ class ViT(Network):
 
         widths = range(self.heads, WIDEST, self.heads)
         reached = bisect_left(widths, parameters, key=size)
-        return replace(self, width=min(widths[max(reached - 1, 0) : reached + 1], key=lambda width: abs(size(width) - parameters)))
+        return replace(
+            self,
+            width=min(
+                widths[max(reached - 1, 0) : reached + 1],
+                key=lambda width: abs(size(width) - parameters),
+            ),
+        )
 
     def _made(self, grid: tuple[int, ...]) -> Transformer:
-        return Transformer(grid, self.positions, self.patch, self.width, self.depth, self.heads, self.dropout)
+        return Transformer(
+            grid, self.positions, self.patch, self.width, self.depth, self.heads, self.dropout
+        )
 
 
 class Transformer(nn.Module):
     """Patches of v in, patches of u out, with attention among all of them between."""
 
-    def __init__(self, grid: tuple[int, ...], positions: bool, patch: int, width: int, depth: int, heads: int, dropout: float):
+    def __init__(
+        self,
+        grid: tuple[int, ...],
+        positions: bool,
+        patch: int,
+        width: int,
+        depth: int,
+        heads: int,
+        dropout: float,
+    ):
         super().__init__()
         self.grid, self.space = grid, Patches(patch, width)  # E is of v, D of u
         rows, columns = (-(-points // patch) for points in grid)
         self.place = nn.Parameter(0.02 * torch.randn(rows, columns, width)) if positions else None
         layers = (
-            nn.TransformerEncoderLayer(width, heads, 4 * width, dropout, "gelu", batch_first=True, norm_first=True) for _ in range(depth)
+            nn.TransformerEncoderLayer(
+                width, heads, 4 * width, dropout, "gelu", batch_first=True, norm_first=True
+            )
+            for _ in range(depth)
         )
         self.blocks = nn.Sequential(*layers, nn.LayerNorm(width))
 
@@ -141,7 +181,8 @@ class Transformer(nn.Module):
 
 @dataclass(kw_only=True)
 class Fno2d(Network):
-    """An FNO on a region: the place of each point is two channels more. modes, padding: as `Fno` has them. dropout: of its feedforwards."""
+    """An FNO on a region: the place of each point is two channels more. modes, padding: as `Fno`
+    has them. dropout: of its feedforwards."""
 
     modes: int = 6
     width: int = 24
@@ -150,7 +191,16 @@ class Fno2d(Network):
     dropout: float = 0.0
 
     def _made(self, grid: tuple[int, ...]) -> nn.Module:
-        inner = fno_network(len(grid), (1, 1), self.modes, self.width, self.layers, self.padding, positions=True, dropout=self.dropout)
+        inner = fno_network(
+            len(grid),
+            (1, 1),
+            self.modes,
+            self.width,
+            self.layers,
+            self.padding,
+            positions=True,
+            dropout=self.dropout,
+        )
         return nn.Sequential(nn.Unflatten(1, (1, grid[0])), inner, nn.Flatten(1, 2))
 
 

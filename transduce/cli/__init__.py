@@ -1,7 +1,8 @@
-"""The command line: transduce regress | train | generate | evaluate | reproduce | export | serve | play.
+"""The command line: transduce regress | train | generate | evaluate | reproduce | export | serve |
+play.
 
-Bad input ends in one line, `transduce: error: ...`, and exit code 2. What takes long to import waits inside the commands.
-"""
+Bad input ends in one line, `transduce: error: ...`, and exit code 2. What takes long to import
+waits inside the commands."""
 
 from __future__ import annotations
 
@@ -36,7 +37,9 @@ class Group(TyperGroup):
                 raise typer.Exit(2) from None
 
 
-app = typer.Typer(cls=Group, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+app = typer.Typer(
+    cls=Group, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
+)
 
 
 def _print_version(wanted: bool) -> bool:
@@ -50,19 +53,35 @@ def _print_version(wanted: bool) -> bool:
 
 @app.callback()
 def root(
-    version: Annotated[bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Say which version.")] = False,
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Say which version."
+        ),
+    ] = False,
 ) -> None:
     """Regress operators from examples: a few pairs of functions in, the operator out."""
 
 
 EXAMPLES: dict[Callable[..., None], str] = {  # in the order of --help
     regress: "transduce regress --model adr --examples pairs.npz --queries v.npz --out u.npz",
-    train: "transduce train adr --out runs/adr    (on two processes: torchrun --nproc-per-node 2 -m transduce train adr)",
-    generate: "transduce generate adr --operators 500 --out adr.zarr    (or: generate burgers --nu 0.1,0.5 --out burgers.zarr)",
-    evaluate: "transduce evaluate adr adr-softmax fno --n 5,10,20,50 --operators 20 --out results.json",
+    train: (
+        "transduce train adr --out runs/adr    (on two processes: torchrun "
+        "--nproc-per-node 2 -m transduce train adr)"
+    ),
+    generate: (
+        "transduce generate adr --operators 500 --out adr.zarr    (or: "
+        "generate burgers --nu 0.1,0.5 --out burgers.zarr)"
+    ),
+    evaluate: (
+        "transduce evaluate adr adr-softmax fno --n 5,10,20,50 --operators 20 --out results.json"
+    ),
     reproduce: "transduce reproduce adr --quick",
     export: "transduce export --model adr --examples pairs.npz --out operator.onnx",
-    serve: "transduce serve    (for other machines: TRANSDUCE_TOKEN=... transduce serve --host 0.0.0.0)",
+    serve: (
+        "transduce serve    (for other machines: TRANSDUCE_TOKEN=... transduce "
+        "serve --host 0.0.0.0)"
+    ),
     play: "transduce play --port 8642",
 }
 for command, example in EXAMPLES.items():

@@ -18,7 +18,9 @@ def numbers(text: str) -> list[int]:
     except ValueError:
         numbers = [0]
     if numbers[0] < 1:
-        raise typer.BadParameter(f"{text!r}; expected numbers from 1 with commas between, like 5,10,20.")
+        raise typer.BadParameter(
+            f"{text!r}; expected numbers from 1 with commas between, like 5,10,20."
+        )
     return numbers
 
 
@@ -27,7 +29,9 @@ def _range(text: str) -> float | tuple[float, float]:
     try:
         low, high = map(float, text.split(",")) if "," in text else (float(text), None)
     except ValueError:
-        raise typer.BadParameter(f"{text!r}; expected a number, or two with a comma between, like 0.1,0.5.") from None
+        raise typer.BadParameter(
+            f"{text!r}; expected a number, or two with a comma between, like 0.1,0.5."
+        ) from None
     return low if high is None else (low, high)
 
 
@@ -36,15 +40,29 @@ def _draws(what: str) -> Any:
     return typer.Option(parser=_range, metavar="X|LOW,HIGH", help=f"burgers: {what}.")
 
 
-KMax = Annotated[float | None, typer.Option(min=0, help="adr: k is drawn from [0, this]; default: 0.3.")]
-LengthScale = Annotated[float | None, typer.Option(min=0.01, help="adr: of the coefficients delta and nu; default: 0.2.")]
+KMax = Annotated[
+    float | None, typer.Option(min=0, help="adr: k is drawn from [0, this]; default: 0.3.")
+]
+LengthScale = Annotated[
+    float | None,
+    typer.Option(min=0.01, help="adr: of the coefficients delta and nu; default: 0.2."),
+]
 Time = Annotated[float | None, typer.Option(min=0, help="adr: the target time; default: 1.")]
-Amplitude = Annotated[Any, _draws("the standard deviation of each component at time 0; default: 0.1")]
+Amplitude = Annotated[
+    Any, _draws("the standard deviation of each component at time 0; default: 0.1")
+]
 Viscosity = Annotated[Any, _draws("the viscosity; default: 0.1,0.5")]
 Start = Annotated[Any, _draws("the time of v; default: 0")]
 Increment = Annotated[Any, _draws("the time from v to u; default: 10")]
 Resolution = Annotated[
-    int | None, typer.Option(min=1, help="burgers: points a side to solve on, at least; 128 for amplitudes like 0.3; default: 64.")
+    int | None,
+    typer.Option(
+        min=1,
+        help=(
+            "burgers: points a side to solve on, at least; 128 for amplitudes like "
+            "0.3; default: 64."
+        ),
+    ),
 ]
 
 
@@ -60,11 +78,16 @@ def built(family: str, options: dict[str, dict[str, Any]]) -> Any:
 
     known = {"adr": AdvectionDiffusionReaction, "burgers": Burgers2d}
     if family not in known:
-        raise TransduceError(f"no family is called {family!r}; known: {', '.join(known)}. Name one of these.")
+        raise TransduceError(
+            f"no family is called {family!r}; known: {', '.join(known)}. Name one of these."
+        )
     for other in known:
         if other != family and (given := only_given(options[other])):
             flags, own = as_flags(given), as_flags(options[family])
-            raise TransduceError(f"{flags} of the family {other} was given for {family}; expected options of its own, {own}. Leave it out.")
+            raise TransduceError(
+                f"{flags} of the family {other} was given for {family}; expected options of its "
+                f"own, {own}. Leave it out."
+            )
     return known[family](**only_given(options[family]))
 
 

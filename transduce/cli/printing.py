@@ -26,7 +26,9 @@ def print_table(rows: list[dict[str, Any]], title: str) -> None:
 
     shown = ("n", "regressor", "mean", "median", "pooled", "relative_l2", "seconds")
     ordered = sorted(rows, key=itemgetter("n"))
-    least = {n: min(row["mean"] for row in group) for n, group in groupby(ordered, key=itemgetter("n"))}
+    least = {
+        n: min(row["mean"] for row in group) for n, group in groupby(ordered, key=itemgetter("n"))
+    }
     table = rich_table([{column: row[column] for column in shown} for row in ordered], title)
     table.columns[1].overflow = "fold"
     for line, row, following in zip(table.rows, ordered, [*ordered[1:], None], strict=True):

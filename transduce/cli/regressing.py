@@ -1,4 +1,5 @@
-"""transduce regress | export: the operator that example pairs come from, applied or written down."""
+"""transduce regress | export: the operator that example pairs come from, applied or written
+down."""
 
 from __future__ import annotations
 
@@ -18,17 +19,42 @@ if TYPE_CHECKING:
 
 def regress(
     examples: Annotated[
-        Path, typer.Option(help="Pairs: v and u of shape (n, *grid), in .npz, .nc, .h5 or .zarr. Climate: a file or more, as t.nc,msl.nc.")
+        Path,
+        typer.Option(
+            help=(
+                "Pairs: v and u of shape (n, *grid), in .npz, .nc, .h5 or .zarr. "
+                "Climate: a file or more, as t.nc,msl.nc."
+            )
+        ),
     ],
-    queries: Annotated[Path, typer.Option(help="Functions v to answer for, (m, *grid). Climate: a file or more.")],
+    queries: Annotated[
+        Path, typer.Option(help="Functions v to answer for, (m, *grid). Climate: a file or more.")
+    ],
     out: Annotated[Path, typer.Option(help="Where the answers u go, in the format of its suffix.")],
     model: Annotated[str, typer.Option(help="A bundled model, or a .safetensors file.")] = "adr",
     at: Annotated[
-        int | None, typer.Option(min=1, help="Answer on a uniform grid of this many points; default: that of the examples' u.")
+        int | None,
+        typer.Option(
+            min=1,
+            help="Answer on a uniform grid of this many points; default: that of the examples' u.",
+        ),
     ] = None,
-    v: Annotated[str | None, typer.Option(help="The variable of inputs; default: v. Climate: temperature, by its usual names.")] = None,
-    u: Annotated[str | None, typer.Option(help="The variable of outputs; default: u. Climate: pressure, by its usual names.")] = None,
-    x: Annotated[str | None, typer.Option(help="The variable of positions, if sensors are scattered; default: x.")] = None,
+    v: Annotated[
+        str | None,
+        typer.Option(
+            help="The variable of inputs; default: v. Climate: temperature, by its usual names."
+        ),
+    ] = None,
+    u: Annotated[
+        str | None,
+        typer.Option(
+            help="The variable of outputs; default: u. Climate: pressure, by its usual names."
+        ),
+    ] = None,
+    x: Annotated[
+        str | None,
+        typer.Option(help="The variable of positions, if sensors are scattered; default: x."),
+    ] = None,
     force: Force = False,
 ) -> None:
     """Regress the operator that example pairs come from, and apply it to new functions."""
@@ -47,13 +73,39 @@ def regress(
 
 
 def export(
-    examples: Annotated[Path, typer.Option(help="Pairs: v and u of shape (n, *grid), as `regress` reads them. Climate: a file or more.")],
+    examples: Annotated[
+        Path,
+        typer.Option(
+            help=(
+                "Pairs: v and u of shape (n, *grid), as `regress` reads them. Climate: "
+                "a file or more."
+            )
+        ),
+    ],
     out: Annotated[Path, typer.Option(help="The .onnx file to write.")],
     model: Annotated[str, typer.Option(help="A bundled model, or a .safetensors file.")] = "adr",
-    at: Annotated[int | None, typer.Option(min=1, help="Answer on a uniform grid of this many points; default: the examples' own.")] = None,
-    v: Annotated[str | None, typer.Option(help="The variable of inputs; default: v. Climate: temperature, by its usual names.")] = None,
-    u: Annotated[str | None, typer.Option(help="The variable of outputs; default: u. Climate: pressure, by its usual names.")] = None,
-    x: Annotated[str | None, typer.Option(help="The variable of positions, if sensors are scattered; default: x.")] = None,
+    at: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Answer on a uniform grid of this many points; default: the examples' own."
+        ),
+    ] = None,
+    v: Annotated[
+        str | None,
+        typer.Option(
+            help="The variable of inputs; default: v. Climate: temperature, by its usual names."
+        ),
+    ] = None,
+    u: Annotated[
+        str | None,
+        typer.Option(
+            help="The variable of outputs; default: u. Climate: pressure, by its usual names."
+        ),
+    ] = None,
+    x: Annotated[
+        str | None,
+        typer.Option(help="The variable of positions, if sensors are scattered; default: x."),
+    ] = None,
     force: Force = False,
 ) -> None:
     """Write the operator that example pairs come from as an ONNX graph, to be run without torch."""
@@ -70,26 +122,39 @@ def export(
     else:
         O = T.regress(_pairs(T, examples, v or "v", u or "u", x or "x"))
     written = O.export(out, at=at, force=force)
-    shapes = " -> ".join(f"{name} ({', '.join(map(str, ('m', *shape)))})" for name, shape in (("v", written.v), ("u", written.u)))
+    shapes = " -> ".join(
+        f"{name} ({', '.join(map(str, ('m', *shape)))})"
+        for name, shape in (("v", written.v), ("u", written.u))
+    )
     size, difference = f"{written.size / 1e6:.1f} MB", f"{written.difference:.1e} from torch"
-    say(f"{model}: n = {len(O.examples)} examples, {shapes}, {size}, {difference}, written to {out}")
+    say(
+        f"{model}: n = {len(O.examples)} examples, {shapes}, {size}, {difference}, written to {out}"
+    )
 
 
 def _of_region(T: Transducer, at: int | None, x: str | None) -> bool:
-    """Whether a model is of a region, which has a grid of its own: raises if another is asked for."""
+    """Whether a model is of a region, which has a grid of its own: raises if another is asked
+    for."""
     from ..spaces import Region
     from ..types import TransduceError
 
     if isinstance(T.V, Region) and (at is not None or x is not None):
         grid = " x ".join(map(str, T.V.grid))
-        raise TransduceError(f"{'--x' if at is None else '--at'} was given to a model of a region, whose grid is {grid}. Leave it out.")
+        raise TransduceError(
+            f"{'--x' if at is None else '--at'} was given to a model of a region, whose grid is "
+            f"{grid}. Leave it out."
+        )
     return isinstance(T.V, Region)
 
 
-Answers = tuple[dict[str, Any], int, float]  # by name, from how many examples, in how many milliseconds
+Answers = tuple[
+    dict[str, Any], int, float
+]  # by name, from how many examples, in how many milliseconds
 
 
-def _answers(T: Transducer, examples: Path, queries: Path, v: str, u: str, x: str, at: int | None) -> Answers:
+def _answers(
+    T: Transducer, examples: Path, queries: Path, v: str, u: str, x: str, at: int | None
+) -> Answers:
     import numpy as np
 
     from ..families.images import check_pixels
@@ -103,7 +168,11 @@ def _answers(T: Transducer, examples: Path, queries: Path, v: str, u: str, x: st
     u_hat = T.regress(pairs)(v_query, at=at, x=x_query)
     milliseconds = 1000 * (time.perf_counter() - start)
     at_sensors = pairs.x is not None and at is None
-    return {u: np.asarray(u_hat), x: np.asarray(pairs.x)} if at_sensors else {u: u_hat}, len(pairs), milliseconds
+    return (
+        {u: np.asarray(u_hat), x: np.asarray(pairs.x)} if at_sensors else {u: u_hat},
+        len(pairs),
+        milliseconds,
+    )
 
 
 def _pairs(T: Transducer, examples: Path, v: str, u: str, x: str) -> ExampleSet:
@@ -120,17 +189,25 @@ def _pairs(T: Transducer, examples: Path, v: str, u: str, x: str) -> ExampleSet:
 
 
 def _classifies(T: Transducer) -> bool:
-    """Whether a model goes from images to classes: between their spaces, and by a recipe of images or a kernel that reads images."""
+    """Whether a model goes from images to classes: between their spaces, and by a recipe of images
+    or a kernel that reads images."""
     from ..recipes import IMAGES_TO_CLASSES
 
     match T.card:
-        case {"recipe": {"name": "images" | "images-softmax"}} | {"model": {"kappa": "convolutional"}}:
-            return all(IMAGES_TO_CLASSES[space].items() <= T.config[space].items() for space in "VU")
+        case {"recipe": {"name": "images" | "images-softmax"}} | {
+            "model": {"kappa": "convolutional"}
+        }:
+            return all(
+                IMAGES_TO_CLASSES[space].items() <= T.config[space].items() for space in "VU"
+            )
     return False
 
 
-def _climate_answers(T: Transducer, examples: list[Path], queries: list[Path], v: str | None, u: str | None) -> Answers:
-    """The queries are read from the variable that the examples were: another temperature is that of another height."""
+def _climate_answers(
+    T: Transducer, examples: list[Path], queries: list[Path], v: str | None, u: str | None
+) -> Answers:
+    """The queries are read from the variable that the examples were: another temperature is that of
+    another height."""
     from ..climate_regression import regress_climate
     from ..families import open_climate, open_inputs
 
@@ -151,8 +228,14 @@ def _check_classes(u: Array, name: str, classes: int) -> None:
     from ..types import TransduceError, to_tensor
 
     values = to_tensor(u, name)
-    if values.ndim != 2 or values.shape[1] != classes or not (((values == 0) | (values == 1)).all() and (values.sum(1) == 1).all()):
+    if (
+        values.ndim != 2
+        or values.shape[1] != classes
+        or not (((values == 0) | (values == 1)).all() and (values.sum(1) == 1).all())
+    ):
         raise TransduceError(
-            f"{name} has shape {tuple(u.shape)}; this model classifies images and expects one-hot classes of {classes} columns, "
-            f"(n, {classes}), with a 1 in that of each image's class. For labels, use transduce.sklearn.TransducerClassifier."
+            f"{name} has shape {tuple(u.shape)}; this model classifies images and expects one-hot "
+            f"classes of {classes} columns, "
+            f"(n, {classes}), with a 1 in that of each image's class. For labels, use "
+            "transduce.sklearn.TransducerClassifier."
         )

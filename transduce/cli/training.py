@@ -8,34 +8,89 @@ from typing import Annotated
 
 import typer
 
-from .options import Amplitude, Force, Increment, KMax, LengthScale, Resolution, Seed, Start, Time, Viscosity, built
+from .options import (
+    Amplitude,
+    Force,
+    Increment,
+    KMax,
+    LengthScale,
+    Resolution,
+    Seed,
+    Start,
+    Time,
+    Viscosity,
+    built,
+)
 from .printing import say
 
 
 def train(
     name: Annotated[str, typer.Argument(help="The recipe.")],
-    out: Annotated[Path | None, typer.Option(help="The folder of checkpoint, log and weights; default: runs/NAME.")] = None,
-    data: Annotated[Path | None, typer.Option(help="Your own operators: v and u of shape (operator, example, *grid).")] = None,
-    steps: Annotated[int | None, typer.Option(min=1, help="Instead of the recipe's; a lesson before them is as long as ever.")] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Instead of the recipe's.")] = None,
-    on_the_fly: Annotated[bool, typer.Option("--on-the-fly", help="Draw every task anew, not from operators drawn once: slower.")] = False,
-    start: Annotated[
-        str | None, typer.Option(help="Weights to go on from, bundled or a .safetensors file, as when adapting to --data.")
+    out: Annotated[
+        Path | None,
+        typer.Option(help="The folder of checkpoint, log and weights; default: runs/NAME."),
     ] = None,
-    rate: Annotated[float, typer.Option(min=1e-6, help="A factor of the learning rates: 0.3, say, with --start.")] = 1.0,
-    until: Annotated[float, typer.Option(min=0, help="Stop as soon as the validation error (mean relative MSE) is this small.")] = 0.0,
+    data: Annotated[
+        Path | None,
+        typer.Option(help="Your own operators: v and u of shape (operator, example, *grid)."),
+    ] = None,
+    steps: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Instead of the recipe's; a lesson before them is as long as ever."
+        ),
+    ] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Instead of the recipe's.")] = None,
+    on_the_fly: Annotated[
+        bool,
+        typer.Option(
+            "--on-the-fly", help="Draw every task anew, not from operators drawn once: slower."
+        ),
+    ] = False,
+    start: Annotated[
+        str | None,
+        typer.Option(
+            help=(
+                "Weights to go on from, bundled or a .safetensors file, as when adapting to --data."
+            )
+        ),
+    ] = None,
+    rate: Annotated[
+        float,
+        typer.Option(min=1e-6, help="A factor of the learning rates: 0.3, say, with --start."),
+    ] = 1.0,
+    until: Annotated[
+        float,
+        typer.Option(
+            min=0, help="Stop as soon as the validation error (mean relative MSE) is this small."
+        ),
+    ] = 0.0,
 ) -> None:
     """Meta-train a recipe's model, going on where it stopped."""
     from .. import recipes
     from ..types import TransduceError
 
     begun = time.perf_counter()
-    path, error = recipes.train(recipes.recipe(name), out or Path("runs") / name, data, steps, seed, on_the_fly, start, rate, until)
+    path, error = recipes.train(
+        recipes.recipe(name),
+        out or Path("runs") / name,
+        data,
+        steps,
+        seed,
+        on_the_fly,
+        start,
+        rate,
+        until,
+    )
     if until and error is not None and error > until:
         raise TransduceError(
-            f"the validation error ended at {error:.3g}, above the {until:g} asked for; the weights are in {path}. Give more --steps."
+            f"the validation error ended at {error:.3g}, above the {until:g} asked for; the "
+            f"weights are in {path}. Give more --steps."
         )
-    say(f"{name}: validation error {error:.3g}, {time.perf_counter() - begun:.0f} s with data and start-up, weights in {path}")
+    say(
+        f"{name}: validation error {error:.3g}, {time.perf_counter() - begun:.0f} s with data and "
+        f"start-up, weights in {path}"
+    )
 
 
 def generate(
@@ -44,10 +99,17 @@ def generate(
     operators: Annotated[int, typer.Option(min=1, help="How many operators.")] = 500,
     examples: Annotated[int, typer.Option(min=1, help="How many pairs of each.")] = 100,
     seed: Seed = 0,
-    split: Annotated[str, typer.Option(help="train, validation or test: their draws never meet.")] = "train",
-    workers: Annotated[int | None, typer.Option(min=1, help="Processes on this machine; default: one a core.")] = None,
+    split: Annotated[
+        str, typer.Option(help="train, validation or test: their draws never meet.")
+    ] = "train",
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Processes on this machine; default: one a core.")
+    ] = None,
     scheduler: Annotated[
-        str | None, typer.Option(help="A dask scheduler instead, like tcp://host:8786, whose workers see the same disk.")
+        str | None,
+        typer.Option(
+            help="A dask scheduler instead, like tcp://host:8786, whose workers see the same disk."
+        ),
     ] = None,
     k_max: KMax = None,
     length_scale: LengthScale = None,
@@ -59,12 +121,22 @@ def generate(
     resolution: Resolution = None,
     force: Force = False,
 ) -> None:
-    """Draw operators of a family with examples of each; any number of workers gives the same bytes."""
+    """Draw operators of a family with examples of each; any number of workers gives the same
+    bytes."""
     from .. import generation
 
     of_adr = {"k_max": k_max, "length_scale": length_scale, "t": t}
-    of_burgers = {"amplitude": amplitude, "nu": nu, "start": start, "increment": increment, "resolution": resolution}
+    of_burgers = {
+        "amplitude": amplitude,
+        "nu": nu,
+        "start": start,
+        "increment": increment,
+        "resolution": resolution,
+    }
     B = built(family, {"adr": of_adr, "burgers": of_burgers})
     begun = time.perf_counter()
     generation.generate(B, out, operators, examples, seed, split, workers, scheduler, force)
-    say(f"{family}: {operators} operators of {examples} examples, {time.perf_counter() - begun:.0f} s, written to {out}")
+    say(
+        f"{family}: {operators} operators of {examples} examples, "
+        f"{time.perf_counter() - begun:.0f} s, written to {out}"
+    )

@@ -1,4 +1,5 @@
-"""The paper's experiments, and what goes beyond them: every table and figure out of one command, `transduce reproduce`."""
+"""The paper's experiments, and what goes beyond them: every table and figure out of one command,
+`transduce reproduce`."""
 
 from . import adr, burgers, climate, images
 from .lab import Part as Part

@@ -1,8 +1,9 @@
-"""Where experiments are run: each measurement is made once, kept as soon as it is made, and found again by its key.
+"""Where experiments are run: each measurement is made once, kept as soon as it is made, and found
+again by its key.
 
-A `Part` is one table or figure. It measures rows through a `Lab`, and shows them as a table and as figures; what it shows comes from
-the rows alone. A run that was stopped, however harshly, goes on with the first measurement that is missing.
-"""
+A `Part` is one table or figure. It measures rows through a `Lab`, and shows them as a table and as
+figures; what it shows comes from the rows alone. A run that was stopped, however harshly, goes on
+with the first measurement that is missing."""
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ QUICK_RUN = "*A quick run: its numbers mean little. Measure in full without --qu
 
 
 class Ledger:
-    """Values by key in a file of JSON lines, one more line for each value; a line that was cut short is as if it were not there."""
+    """Values by key in a file of JSON lines, one more line for each value; a line that was cut
+    short is as if it were not there."""
 
     def __init__(self, path: Path):
         self.path = path
@@ -63,8 +65,8 @@ def _name(key: Row) -> str:
 class Lab:
     """What a part measures with.
 
-    scale: how much to measure. work: a folder for trainings and for what has been measured. seconds: how long it all took, now and before.
-    """
+    scale: how much to measure. work: a folder for trainings and for what has been measured.
+    seconds: how long it all took, now and before."""
 
     scale: Any
     work: Path
@@ -95,9 +97,9 @@ class Lab:
 class Part:
     """One table or figure of an experiment.
 
-    measure: the rows. table: what of them the Markdown table shows. draw: the figures, each at the folder's path plus its own name.
-    regressors: the names of those that its rows hold for; None for all of the experiment.
-    """
+    measure: the rows. table: what of them the Markdown table shows. draw: the figures, each at the
+    folder's path plus its own name. regressors: the names of those that its rows hold for; None for
+    all of the experiment."""
 
     name: str
     title: str
@@ -107,37 +109,62 @@ class Part:
     regressors: tuple[str, ...] | None = None
 
     def settings(self, scale: Any, identities: Mapping[str, str]) -> Row:
-        """What the rows hold for: how much was measured, and of which regressors, each with what identifies it."""
+        """What the rows hold for: how much was measured, and of which regressors, each with what
+        identifies it."""
         names = identities if self.regressors is None else self.regressors
-        return json.loads(json.dumps({**asdict(scale), "regressors": {name: identities[name] for name in names}}))
+        return json.loads(
+            json.dumps({**asdict(scale), "regressors": {name: identities[name] for name in names}})
+        )
 
     def show(self, result: Row, folder: Path, quick: bool) -> None:
         """Write the table and the figures of a result; the table of a quick run says so first."""
         if self.table is not None:
             with replacing(folder / f"{self.name}.md") as partial:
-                partial.write_text(QUICK_RUN * quick + report.markdown_table(self.table(result["rows"])))
+                partial.write_text(
+                    QUICK_RUN * quick + report.markdown_table(self.table(result["rows"]))
+                )
         if self.draw is not None:
             self.draw(result["rows"], folder)
 
 
 def reproduce(
-    experiment: str, parts: Sequence[Part], scale: Any, out: Path, work: Path, regressors: Mapping[str, str], force: bool = False
+    experiment: str,
+    parts: Sequence[Part],
+    scale: Any,
+    out: Path,
+    work: Path,
+    regressors: Mapping[str, str],
+    force: bool = False,
 ) -> None:
-    """Measure every part, and write its rows, table and figures to `out`. A part that stands there, measured alike, is only shown anew.
+    """Measure every part, and write its rows, table and figures to `out`. A part that stands there,
+    measured alike, is only shown anew.
 
-    regressors: what identifies each of them, such as a checksum of its weights: measurements hold for these alone.
-    """
+    regressors: what identifies each of them, such as a checksum of its weights: measurements hold
+    for these alone."""
     origin = provenance()  # of the code that measures, whatever is committed meanwhile
-    known = {part.name: _known(out / f"{part.name}.json", part.settings(scale, regressors), force) for part in parts}
+    known = {
+        part.name: _known(out / f"{part.name}.json", part.settings(scale, regressors), force)
+        for part in parts
+    }
     for place, part in enumerate(parts, 1):
         print(f"[{place}/{len(parts)}] {part.title}", file=sys.stderr, flush=True)
         result = known[part.name]
         if result is None:
             lab = Lab(scale, work, part.name)
             rows = part.measure(lab)
-            command = f"transduce reproduce {experiment}{' --quick' if scale.quick else ''} --only {part.name}"
-            about = {"command": command, "seed": scale.seed, "seconds": round(lab.seconds, 1), **origin}
-            report.write_rows(out / f"{part.name}.json", rows, settings=part.settings(scale, regressors), **about)
+            command = (
+                f"transduce reproduce {experiment}{' --quick' if scale.quick else ''} "
+                f"--only {part.name}"
+            )
+            about = {
+                "command": command,
+                "seed": scale.seed,
+                "seconds": round(lab.seconds, 1),
+                **origin,
+            }
+            report.write_rows(
+                out / f"{part.name}.json", rows, settings=part.settings(scale, regressors), **about
+            )
             result = {"rows": json.loads(json.dumps(rows))}
         part.show(result, out, scale.quick)
 

@@ -1,4 +1,5 @@
-"""What experiments measure alike: errors on operators drawn with seeds ("test", seed, i), each kept as soon as it is measured."""
+"""What experiments measure alike: errors on operators drawn with seeds ("test", seed, i), each kept
+as soon as it is measured."""
 
 from __future__ import annotations
 
@@ -31,7 +32,8 @@ class Remembered:
         return Task(task.examples[:n], task.queries)
 
 
-SAME_FEW = ", same few"  # of a model's rows over only those operators that the rivals beside it are fitted to
+# of a model's rows over only those operators that the rivals beside it are fitted to
+SAME_FEW = ", same few"
 
 
 def on_same_few(rows: Sequence[Row]) -> list[Row]:
@@ -45,9 +47,17 @@ def on_all(rows: Sequence[Row]) -> list[Row]:
 
 
 def errors(
-    lab: Lab, name: str, R: Regressor, of: str, family: OperatorFamily, sizes: Sequence[int], operators: int, **key: Any
+    lab: Lab,
+    name: str,
+    R: Regressor,
+    of: str,
+    family: OperatorFamily,
+    sizes: Sequence[int],
+    operators: int,
+    **key: Any,
 ) -> list[Row]:
-    """The `summarise`d errors of a regressor at each n. of: its identity; what else identifies the measurement is `key`."""
+    """The `summarise`d errors of a regressor at each n. of: its identity; what else identifies the
+    measurement is `key`."""
     rows = []
     for operator in range(operators):
         generator = generator_for("test", lab.scale.seed, operator)
@@ -55,8 +65,16 @@ def errors(
         def measure(generator: torch.Generator = generator) -> list[list[Any]]:
             return _packed(evaluate(R, family, sizes, 1, generator, lab.scale.queries))
 
-        drawn = {"seed": lab.scale.seed, "queries": lab.scale.queries, "n": list(sizes), "operator": operator}
-        rows += [{**row, "operator": operator} for row in _unpacked(lab.once(measure, regressor=name, identity=of, **key, **drawn))]
+        drawn = {
+            "seed": lab.scale.seed,
+            "queries": lab.scale.queries,
+            "n": list(sizes),
+            "operator": operator,
+        }
+        rows += [
+            {**row, "operator": operator}
+            for row in _unpacked(lab.once(measure, regressor=name, identity=of, **key, **drawn))
+        ]
     return [{"regressor": name, **row} for row in summarise(rows)]
 
 
@@ -65,7 +83,10 @@ KEPT = ("n", "query", "relative_mse", "squared_error", "squared_norm", "seconds"
 
 def _packed(rows: Sequence[Row]) -> list[list[Any]]:
     """Rows as columns, numbers with six digits."""
-    return [[float(f"{row[name]:.6g}") if isinstance(row[name], float) else row[name] for row in rows] for name in KEPT]
+    return [
+        [float(f"{row[name]:.6g}") if isinstance(row[name], float) else row[name] for row in rows]
+        for name in KEPT
+    ]
 
 
 def _unpacked(columns: Sequence[Sequence[Any]]) -> list[Row]:
@@ -74,4 +95,8 @@ def _unpacked(columns: Sequence[Sequence[Any]]) -> list[Row]:
 
 def rounded(values: Any) -> Any:
     """Numbers with five digits, as lists."""
-    return [float(f"{value:.5g}") for value in values] if np.ndim(values) == 1 else [rounded(row) for row in values]
+    return (
+        [float(f"{value:.5g}") for value in values]
+        if np.ndim(values) == 1
+        else [rounded(row) for row in values]
+    )

@@ -1,9 +1,10 @@
-"""What a regression costs: processor time, taken in turns, and floating point operations, counted as they are dispatched.
+"""What a regression costs: processor time, taken in turns, and floating point operations, counted
+as they are dispatched.
 
-Processor time of one thread is what a clock shows on an idle machine, and holds still on a busy one. Operations are those of matrix
-products, convolutions, attention, Cholesky factors, triangular solves and Fourier transforms that torch dispatches, forward and
-backward, a complex product being four real ones; element-wise work is not counted, nor is what numpy and scikit-learn do.
-"""
+Processor time of one thread is what a clock shows on an idle machine, and holds still on a busy
+one. Operations are those of matrix products, convolutions, attention, Cholesky factors, triangular
+solves and Fourier transforms that torch dispatches, forward and backward, a complex product being
+four real ones; element-wise work is not counted, nor is what numpy and scikit-learn do."""
 
 from __future__ import annotations
 
@@ -62,7 +63,10 @@ def _added_product(_: Any, a: Any, b: Any, *__: Any, **___: Any) -> int:
 
 @_raw
 def _attention(query: Any, key: Any, value: Any, *_: Any, **__: Any) -> int:
-    return 2 * query.numel() * key.shape[-2] + 2 * query.shape[:-1].numel() * key.shape[-2] * value.shape[-1]
+    return (
+        2 * query.numel() * key.shape[-2]
+        + 2 * query.shape[:-1].numel() * key.shape[-2] * value.shape[-1]
+    )
 
 
 @_raw
@@ -78,7 +82,12 @@ def _triangular(A: Any, B: Any, *_: Any, **__: Any) -> int:
 @_raw
 def _fourier(f: Any, axes: Any, *_: Any, out_val: Any = None, **__: Any) -> int:
     points = math.prod(max(f.shape[axis], out_val.shape[axis]) for axis in axes)
-    return int(2.5 * max(f.numel(), out_val.numel()) * math.log2(points) * (2 if f.is_complex() and out_val.is_complex() else 1))
+    return int(
+        2.5
+        * max(f.numel(), out_val.numel())
+        * math.log2(points)
+        * (2 if f.is_complex() and out_val.is_complex() else 1)
+    )
 
 
 FORMULAS: dict[Any, Callable[..., int]] = {

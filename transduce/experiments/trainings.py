@@ -1,5 +1,5 @@
-"""Trainings that an experiment makes for itself, found again by what they are: equal models trained alike on equal data are trained once,
-whichever parts ask for them."""
+"""Trainings that an experiment makes for itself, found again by what they are: equal models trained
+alike on equal data are trained once, whichever parts ask for them."""
 
 from __future__ import annotations
 
@@ -38,22 +38,33 @@ def _opened(path: Path) -> StoredFamily:
 
 @dataclass(frozen=True)
 class Trained:
-    """A trained model, what identifies its training, and its validation error against steps and seconds."""
+    """A trained model, what identifies its training, and its validation error against steps and
+    seconds."""
 
     T: Learner
     identity: str
     curve: list[Row]
 
 
-def trained(lab: Lab, model: Row, how: Training, data: OperatorFamily, validation: OperatorFamily | None) -> Trained:
+def trained(
+    lab: Lab, model: Row, how: Training, data: OperatorFamily, validation: OperatorFamily | None
+) -> Trained:
     """A model, or a rival that is meta-trained, trained on `data`, going on where it stopped."""
     described = json.dumps([model, asdict(how), repr(data), lab.scale.seed], sort_keys=True)
     identity = hashlib.sha256(described.encode()).hexdigest()[:12]
     folder = lab.work / "trainings" / identity
     torch.manual_seed(lab.scale.seed)
-    T = META_LEARNERS[model["learner"]](**model["options"]) if "learner" in model else Transducer.from_config(model)
+    T = (
+        META_LEARNERS[model["learner"]](**model["options"])
+        if "learner" in model
+        else Transducer.from_config(model)
+    )
     metatrain(T, data, how, validation=validation, out=folder)
     lines = [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
     lab.seconds += lines[-1]["seconds"]
     measured = [line for line in lines if line["validation"] is not None]
-    return Trained(T, identity, [{"step": m["step"], "error": m["validation"], "seconds": m["seconds"]} for m in measured])
+    return Trained(
+        T,
+        identity,
+        [{"step": m["step"], "error": m["validation"], "seconds": m["seconds"]} for m in measured],
+    )

@@ -2,8 +2,9 @@
 
     O_w: v(t) -> u(t),      t in a window w of consecutive steps
 
-The relation between two fields drifts with the seasons and with what is not observed, so each window has an operator of its own. Trained
-on random windows, a model is asked about a date t from an earlier window: lag steps ago, or a year ago,
+The relation between two fields drifts with the seasons and with what is not observed, so each
+window has an operator of its own. Trained on random windows, a model is asked about a date t from
+an earlier window: lag steps ago, or a year ago,
 
     P.W.  w = {t - lag - n + 1, ..., t - lag},        P.Y.  w = the n steps centred on t - 1 year
 
@@ -28,25 +29,33 @@ from .climate_data import Period
 from .climate_fields import ClimateFields
 
 
-def previous_week(fields: ClimateFields, date: Any, n: int = 15, lag: int = 7) -> Int[np.ndarray, " n"]:
+def previous_week(
+    fields: ClimateFields, date: Any, n: int = 15, lag: int = 7
+) -> Int[np.ndarray, " n"]:
     """Where in `fields` the n steps are that ended `lag` steps before a date: P.W.
 
-    Both count steps of the fields, be they days, months or years. A step that is missing is replaced by one further back, down to
-    2 n steps before the end of the window; never by one nearer to the date.
+    Both count steps of the fields, be they days, months or years. A step that is missing is
+    replaced by one further back, down to 2 n steps before the end of the window; never by one
+    nearer to the date.
 
     >>> fields[previous_week(fields, "2009-03-08")].time[[0, -1]]      # 2009-02-15, 2009-03-01
     """
     if lag < 1:
-        raise TransduceError(f"lag={lag}; expected 1 or more, for the window ends before the date. Give a week of days as 7.")
+        raise TransduceError(
+            f"lag={lag}; expected 1 or more, for the window ends before the date. Give a week of "
+            "days as 7."
+        )
     end = int(fields.ticks(_date(date))) - lag * fields.step[0]
     return _nearest(fields, date, n, centre=end, last=end)
 
 
 def previous_year(fields: ClimateFields, date: Any, n: int = 15) -> Int[np.ndarray, " n"]:
-    """Where in `fields` the n steps are that are nearest to a date's own a year before, all of them before the date: P.Y.
+    """Where in `fields` the n steps are that are nearest to a date's own a year before, all of them
+    before the date: P.Y.
 
-    Of days, the n around the same date, 28 February standing in for the 29th; of months, the n around the same month; of years, the last
-    n. A step that is missing is replaced by one further out, up to 2 n steps away from the same date.
+    Of days, the n around the same date, 28 February standing in for the 29th; of months, the n
+    around the same month; of years, the last n. A step that is missing is replaced by one further
+    out, up to 2 n steps away from the same date.
 
     >>> fields[previous_year(fields, "2009-03-08")].time[[0, -1]]      # 2008-03-01, 2008-03-15
     """
@@ -54,17 +63,24 @@ def previous_year(fields: ClimateFields, date: Any, n: int = 15) -> Int[np.ndarr
     return _nearest(fields, date, n, centre, last=own - 1)
 
 
-def _nearest(fields: ClimateFields, date: Any, n: int, centre: int, last: int) -> Int[np.ndarray, " n"]:
+def _nearest(
+    fields: ClimateFields, date: Any, n: int, centre: int, last: int
+) -> Int[np.ndarray, " n"]:
     """The n steps nearest to the centre of those up to the last, the earlier of two as near."""
     if n < 1:
-        raise TransduceError(f"n={n}; expected at least 1. Give the number of steps that the window is to hold, like 15.")
+        raise TransduceError(
+            f"n={n}; expected at least 1. Give the number of steps that the window is to hold, "
+            "like 15."
+        )
     ticks, reach = fields.ticks(fields.time), 2 * n * fields.step[0]
     within = np.flatnonzero((ticks <= last) & (np.abs(ticks - centre) <= reach))
     if len(within) < n:
         span = f"{fields.said(centre - reach)} to {fields.said(min(last, centre + reach))}"
         raise TransduceError(
-            f"{len(within)} steps from {span} are there to tell {date} from; expected n = {n}. The fields are from "
-            f"{fields.said(fields.time[0])} to {fields.said(fields.time[-1])}: choose another date, or a smaller n."
+            f"{len(within)} steps from {span} are there to tell {date} from; expected n = {n}. "
+            "The fields are from "
+            f"{fields.said(fields.time[0])} to {fields.said(fields.time[-1])}: choose another "
+            "date, or a smaller n."
         )
     order = np.argsort(np.abs(ticks[within] - centre), kind="stable")
     return np.sort(within[order[:n]])
@@ -74,7 +90,9 @@ def _date(date: Any) -> np.datetime64:
     try:
         return np.datetime64(date, "s")
     except ValueError:
-        raise TransduceError(f"{date!r} is not a date; expected one like '2009-03-08' or '2009-03-08T12'.") from None
+        raise TransduceError(
+            f"{date!r} is not a date; expected one like '2009-03-08' or '2009-03-08T12'."
+        ) from None
 
 
 def _year_before(date: np.datetime64) -> np.datetime64:
@@ -88,9 +106,10 @@ def _year_before(date: np.datetime64) -> np.datetime64:
 class ClimateWindows:
     """Tasks from random windows of consecutive steps.
 
-    window: its length. lag: 0, and the m queries are drawn anywhere in it and n of the others are examples; the paper has 20 days, 5 to be
-    told from 15. Or the steps from the last example to the first query: the n and the m are then consecutive, as when a model is used.
-    v and u have shape (n, lat, lon), in the units of the fields.
+    window: its length. lag: 0, and the m queries are drawn anywhere in it and n of the others are
+    examples; the paper has 20 days, 5 to be told from 15. Or the steps from the last example to the
+    first query: the n and the m are then consecutive, as when a model is used. v and u have shape
+    (n, lat, lon), in the units of the fields.
 
     >>> task = ClimateWindows(fields.select(slice("2010", "2014"))).sample_task(15, 5, generator)
     """
@@ -106,8 +125,10 @@ class ClimateWindows:
     def _check(self) -> None:
         if self.window < 2 or self.lag < 0 or not self.starts.size:
             raise TransduceError(
-                f"window={self.window}, lag={self.lag}, of {len(self._steps)} steps with {len(self._steps.gaps())} gaps; expected 2 or "
-                "more, a lag from 0, and so many consecutive steps somewhere. Make the window shorter."
+                f"window={self.window}, lag={self.lag}, of {len(self._steps)} steps with "
+                f"{len(self._steps.gaps())} gaps; expected 2 or "
+                "more, a lag from 0, and so many consecutive steps somewhere. Make the window "
+                "shorter."
             )
 
     @property
@@ -119,7 +140,9 @@ class ClimateWindows:
         """The first steps of all windows without a gap."""
         run = np.cumsum(np.append(0, self._steps.missing > 0))
         last = len(run) - self.window
-        return np.flatnonzero(run[: last + 1] == run[self.window - 1 :]) if last >= 0 else np.arange(0)
+        return (
+            np.flatnonzero(run[: last + 1] == run[self.window - 1 :]) if last >= 0 else np.arange(0)
+        )
 
     @property
     def pairs(self) -> int:
@@ -130,7 +153,8 @@ class ClimateWindows:
         self._check()
         if n + m > self.pairs:
             raise TransduceError(
-                f"{n} examples and {m} queries{f', {self.lag} steps apart,' if self.lag else ''} were asked of a window of {self.window} "
+                f"{n} examples and {m} queries{f', {self.lag} steps apart,' if self.lag else ''} "
+                f"were asked of a window of {self.window} "
                 "steps; expected no more than those."
             )
         start = self.starts[int(torch.randint(len(self.starts), (), generator=generator))]
@@ -145,8 +169,9 @@ class ClimateWindows:
 
 @dataclass(frozen=True, eq=False)
 class ClimateHistory:
-    """Tasks of all steps as if they had one operator: n of them are examples, and the m queries come in blocks of their own, for what
-    happened the day before tells too much. asked: where queries are from, if not from the fields themselves.
+    """Tasks of all steps as if they had one operator: n of them are examples, and the m queries
+    come in blocks of their own, for what happened the day before tells too much. asked: where
+    queries are from, if not from the fields themselves.
 
     >>> ClimateHistory(Period("europe", "2000", "2004")).sample_task(900, 250, generator)
     """
@@ -159,9 +184,14 @@ class ClimateHistory:
         known = self.fields.fields
         asked = known if self.asked is None else self.asked.fields
         blocks, free = -(-m // max(self.block, 1)), np.ones(len(known), dtype=bool)
-        if self.block < 1 or len(asked) < self.block or len(known) < n + (self.asked is None) * blocks * self.block:
+        if (
+            self.block < 1
+            or len(asked) < self.block
+            or len(known) < n + (self.asked is None) * blocks * self.block
+        ):
             raise TransduceError(
-                f"{n} examples and {m} queries in blocks of {self.block} were asked of {len(known)} steps and {len(asked)} to ask of; "
+                f"{n} examples and {m} queries in blocks of {self.block} were asked of "
+                f"{len(known)} steps and {len(asked)} to ask of; "
                 "expected no more than there are. Ask for fewer."
             )
         starts = torch.randint(len(asked) - self.block + 1, (blocks,), generator=generator)
@@ -170,7 +200,12 @@ class ClimateHistory:
             free[queries] = False
         others = np.flatnonzero(free)
         examples = others[torch.randperm(len(others), generator=generator)[:n].numpy()]
-        return Task(*(ExampleSet(*(torch.from_numpy(f[i]) for f in (of.v, of.u))) for of, i in ((known, examples), (asked, queries))))
+        return Task(
+            *(
+                ExampleSet(*(torch.from_numpy(f[i]) for f in (of.v, of.u)))
+                for of, i in ((known, examples), (asked, queries))
+            )
+        )
 
 
 def latitude_weights(lat: Any) -> Float64[np.ndarray, " y"]:
@@ -180,7 +215,8 @@ def latitude_weights(lat: Any) -> Float64[np.ndarray, " y"]:
 
 
 def latitude_weighted_mse(u_hat: Array, u: Array, lat: Any) -> Any:
-    """The mean of w(lat) (u_hat - u)^2 over functions of shape (n, lat, lon), or (n, channels, lat, lon).
+    """The mean of w(lat) (u_hat - u)^2 over functions of shape (n, lat, lon), or (n, channels, lat,
+    lon).
 
     In the square of the units of u: 1 hPa^2 is 1e4 Pa^2.
 
@@ -190,9 +226,15 @@ def latitude_weighted_mse(u_hat: Array, u: Array, lat: Any) -> Any:
     weights = latitude_weights(lat)
     if u_hat.shape != u.shape or u.shape[-2:-1] != weights.shape:
         raise TransduceError(
-            f"u_hat has shape {tuple(u_hat.shape)}, u {tuple(u.shape)}, and there are {len(weights)} latitudes; "
+            f"u_hat has shape {tuple(u_hat.shape)}, u {tuple(u.shape)}, and there are "
+            f"{len(weights)} latitudes; "
             "expected (n, lat, lon) of both."
         )
     u_hat, u = (f.values if isinstance(f, xr.DataArray) else f for f in (u_hat, u))
     error = (u_hat - u) ** 2
-    return (error * (torch.from_numpy(weights).to(error) if isinstance(error, torch.Tensor) else weights)[:, None]).mean()
+    return (
+        error
+        * (torch.from_numpy(weights).to(error) if isinstance(error, torch.Tensor) else weights)[
+            :, None
+        ]
+    ).mean()

@@ -1,10 +1,10 @@
 """The reanalyses of the climate experiment, by name: where their files are, and what is in them.
 
-europe          ERA-Interim, daily at 12 UTC, 2000-2010: temperature at 850 hPa -> sea-level pressure, 11 x 13
-north-pacific   NCEP/NCAR R1, monthly, 1948-2025: temperature near the surface -> sea-level pressure, 21 x 53
-winters         the same over the globe, one mean for each winter, 1949-2010, 73 x 144
-globe           the same over the globe, monthly, 1948-2013, 73 x 144; its pressure is a reconstruction of rank 20
-"""
+europe          ERA-Interim, daily at 12 UTC, 2000-2010: temperature at 850 hPa -> sea-level
+pressure, 11 x 13 north-pacific   NCEP/NCAR R1, monthly, 1948-2025: temperature near the surface ->
+sea-level pressure, 21 x 53 winters         the same over the globe, one mean for each winter,
+1949-2010, 73 x 144 globe           the same over the globe, monthly, 1948-2013, 73 x 144; its
+pressure is a reconstruction of rank 20"""
 
 from __future__ import annotations
 
@@ -26,16 +26,22 @@ FILES = {
 
 @cache
 def load_climate(name: str) -> ClimateFields:
-    """The reanalysis of this name, from the files in `climate/` of the folder that TRANSDUCE_DATA names, or of `../shared/data`."""
+    """The reanalysis of this name, from the files in `climate/` of the folder that TRANSDUCE_DATA
+    names, or of `../shared/data`."""
     if name not in FILES:
-        raise TransduceError(f"no climate fields are called {name!r}; known: {', '.join(FILES)}. Read files of your own with open_climate.")
+        raise TransduceError(
+            f"no climate fields are called {name!r}; known: {', '.join(FILES)}. Read files of "
+            "your own with open_climate."
+        )
     folders = [folder / "climate" for folder in data_folders()]
     for folder in folders:
         if all((folder / file).exists() for file in FILES[name]):
             return open_climate(*(folder / file for file in FILES[name]))
     raise TransduceError(
-        f"{' and '.join(FILES[name])} are not in {' or '.join(map(str, folders))}. Put them there, or set TRANSDUCE_DATA to a folder that "
-        "has them in climate/. ERA-Interim is ECMWF's, NCEP/NCAR R1 that of NOAA PSL; both can be had from them."
+        f"{' and '.join(FILES[name])} are not in {' or '.join(map(str, folders))}. Put them "
+        "there, or set TRANSDUCE_DATA to a folder that "
+        "has them in climate/. ERA-Interim is ECMWF's, NCEP/NCAR R1 that of NOAA PSL; both can be "
+        "had from them."
     )
 
 

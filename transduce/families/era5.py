@@ -1,7 +1,10 @@
-"""ERA5 (Hersbach et al., 2020): where surface temperature and pressure at 12 UTC are had, as the paper has them (supplement S.3.3).
+"""ERA5 (Hersbach et al., 2020): where surface temperature and pressure at 12 UTC are had, as the
+paper has them (supplement S.3.3).
 
-    ARCO-ERA5             Google's public copy, read over the network without an account: pip install gcsfs
-    Climate Data Store    a file for each year, with a free account and its key in ~/.cdsapirc: pip install cdsapi
+    ARCO-ERA5
+    Google's public copy, read over the network without an account: pip install gcsfs
+    Climate Data Store
+    a file for each year, with a free account and its key in ~/.cdsapirc: pip install cdsapi
 
 Both give 721 x 1440 points, 8 MB a day; `regridded` brings them to 720 x 720.
 
@@ -30,14 +33,16 @@ def era5_online(first: str, last: str, hour: int = 12) -> xr.Dataset:
         store = xr.open_zarr(ARCO, chunks=None, storage_options={"token": "anon"})
     except Exception as error:
         raise TransduceError(
-            f"{ARCO} cannot be opened ({brief(error)}); expected gcsfs and a network. Try pip install gcsfs, or download_era5."
+            f"{ARCO} cannot be opened ({brief(error)}); expected gcsfs and a network. Try pip "
+            "install gcsfs, or download_era5."
         ) from error
     hours = store[VARIABLES].sel(time=slice(first, last))
     return hours.isel(time=np.flatnonzero(hours.time.dt.hour == hour))
 
 
 def cds_request(year: int, hour: int = 12) -> dict[str, Any]:
-    """What is asked of the dataset reanalysis-era5-single-levels: a year of days at one hour, UTC."""
+    """What is asked of the dataset reanalysis-era5-single-levels: a year of days at one hour,
+    UTC."""
     return {
         "product_type": ["reanalysis"],
         "variable": VARIABLES,
@@ -51,7 +56,8 @@ def cds_request(year: int, hour: int = 12) -> dict[str, Any]:
 
 
 def download_era5(year: int, path: PathLike, hour: int = 12) -> Path:
-    """Fetch a year from the Climate Data Store into a file, unless it is there already; it may queue for hours."""
+    """Fetch a year from the Climate Data Store into a file, unless it is there already; it may
+    queue for hours."""
     path = Path(path)
     if path.exists():
         return path
@@ -59,10 +65,13 @@ def download_era5(year: int, path: PathLike, hour: int = 12) -> Path:
         import cdsapi
 
         with replacing(path) as temporary:
-            cdsapi.Client().retrieve("reanalysis-era5-single-levels", cds_request(year, hour), str(temporary))
+            cdsapi.Client().retrieve(
+                "reanalysis-era5-single-levels", cds_request(year, hour), str(temporary)
+            )
     except Exception as error:
         raise TransduceError(
-            f"ERA5 of {year} cannot be fetched ({brief(error)}); expected cdsapi (pip install cdsapi) and a key of "
+            f"ERA5 of {year} cannot be fetched ({brief(error)}); expected cdsapi (pip install "
+            "cdsapi) and a key of "
             "https://cds.climate.copernicus.eu in ~/.cdsapirc. Or use era5_online."
         ) from error
     return path

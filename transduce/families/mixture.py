@@ -14,7 +14,8 @@ from ..types import OperatorFamily, Task, TransduceError
 
 @dataclass(frozen=True)
 class Mixture:
-    """families: of functions of one kind. shares: of the tasks, each positive; what they sum to does not matter.
+    """families: of functions of one kind. shares: of the tasks, each positive; what they sum to
+    does not matter.
 
     >>> family = Mixture((PermutedImages("mnist"), SyntheticImages()), (0.5, 0.5))
     """
@@ -25,9 +26,14 @@ class Mixture:
     def __post_init__(self) -> None:
         if not self.families or len(self.families) != len(self.shares) or min(self.shares) <= 0:
             raise TransduceError(
-                f"{len(self.families)} families with shares {self.shares}; expected one or more, each with a positive share."
+                f"{len(self.families)} families with shares {self.shares}; expected one or more, "
+                "each with a positive share."
             )
 
     def sample_task(self, n: int, m: int, generator: torch.Generator) -> Task:
-        which = int(torch.multinomial(torch.tensor(self.shares, dtype=torch.float64), 1, generator=generator))
+        which = int(
+            torch.multinomial(
+                torch.tensor(self.shares, dtype=torch.float64), 1, generator=generator
+            )
+        )
         return self.families[which].sample_task(n, m, generator)

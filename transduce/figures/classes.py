@@ -1,4 +1,5 @@
-"""Classifications: accuracy against the number of examples, sureness against truth, and the examples that answers are made of."""
+"""Classifications: accuracy against the number of examples, sureness against truth, and the
+examples that answers are made of."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ from .style import BLUE, VERMILION, drawing, looks
 
 
 def accuracy_against_n(rows: Sequence[Row], path: Any, trained_range: tuple[int, int]) -> None:
-    """Draw the accuracy of each regressor against the number of examples, a panel for each set, the n of meta-training shaded.
+    """Draw the accuracy of each regressor against the number of examples, a panel for each set, the
+    n of meta-training shaded.
 
     rows: {regressor, set, n, mean, low, high}, in per cent.
     """
@@ -28,11 +30,16 @@ def accuracy_against_n(rows: Sequence[Row], path: Any, trained_range: tuple[int,
 def reliability(rows: Sequence[Row], path: Any) -> None:
     """Draw how often answers are right against how sure they are, a panel for each set.
 
-    rows: {regressor, set, error, bins}; error: the expected calibration error in per cent; bins: sureness, share right, share of all.
-    """
-    sets, styles = list(dict.fromkeys(row["set"] for row in rows)), looks([row["regressor"] for row in rows])
+    rows: {regressor, set, error, bins}; error: the expected calibration error in per cent; bins:
+    sureness, share right, share of all."""
+    sets, styles = (
+        list(dict.fromkeys(row["set"] for row in rows)),
+        looks([row["regressor"] for row in rows]),
+    )
     with drawing(path, (3.0 * len(sets), 3.4)) as figure:
-        for axes, data in zip(figure.subplots(1, len(sets), sharey=True, squeeze=False)[0], sets, strict=True):
+        for axes, data in zip(
+            figure.subplots(1, len(sets), sharey=True, squeeze=False)[0], sets, strict=True
+        ):
             axes.plot([0, 100], [0, 100], color="0.85", linewidth=3, zorder=0)
             for name, look in styles.items():
                 for row in (row for row in rows if (row["set"], row["regressor"]) == (data, name)):
@@ -45,21 +52,31 @@ def reliability(rows: Sequence[Row], path: Any) -> None:
 
 
 def attended(rows: Sequence[Row], path: Any) -> None:
-    """Draw queries, one a line, and the examples of largest weight for each, framed where they are of the query's class.
+    """Draw queries, one a line, and the examples of largest weight for each, framed where they are
+    of the query's class.
 
-    rows: {set, image, class, answer, examples: [{image, class, weight}]}; images are square, as hexadecimal bytes.
-    """
+    rows: {set, image, class, answer, examples: [{image, class, weight}]}; images are square, as
+    hexadecimal bytes."""
     columns = 1 + len(rows[0]["examples"])
     with drawing(path, (1.05 * columns, 1.28 * len(rows))) as figure:
         lines = figure.subplots(len(rows), columns, squeeze=False)
         for row, line in zip(rows, lines, strict=True):
             right = row["answer"] == row["class"]
-            said = f"answer {row['answer']}" if right else f"answer {row['answer']}, not {row['class']}"
+            said = (
+                f"answer {row['answer']}"
+                if right
+                else f"answer {row['answer']}, not {row['class']}"
+            )
             _image(line[0], row["image"], said, "0.15" if right else VERMILION)
             line[0].set_ylabel(row["set"], fontsize=10)
             for axes, example in zip(line[1:], row["examples"], strict=True):
                 same = example["class"] == row["class"]
-                _image(axes, example["image"], f"{example['class']}: {example['weight']:.2f}", BLUE if same else "0.45")
+                _image(
+                    axes,
+                    example["image"],
+                    f"{example['class']}: {example['weight']:.2f}",
+                    BLUE if same else "0.45",
+                )
                 for spine in axes.spines.values():
                     spine.set(visible=same, color=BLUE, linewidth=2)
 

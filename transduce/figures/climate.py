@@ -1,4 +1,5 @@
-"""Errors of pressure over the years and against the days of a context, and maps of the globe (figure 6)."""
+"""Errors of pressure over the years and against the days of a context, and maps of the globe
+(figure 6)."""
 
 from __future__ import annotations
 
@@ -31,7 +32,8 @@ Region = Mapping[str, Sequence[Number]]  # lat: south and north, lon: west and e
 
 
 def drift(rows: Sequence[Row], path: Any, window: int, ours: tuple[str, ...]) -> None:
-    """Draw the error of each regressor over the years, `ours` stronger than the others; where it is unknown, the line is broken.
+    """Draw the error of each regressor over the years, `ours` stronger than the others; where it is
+    unknown, the line is broken.
 
     rows: {regressor, date, error}, the error a rolling mean over `window` days in hPa^2.
     """
@@ -40,13 +42,21 @@ def drift(rows: Sequence[Row], path: Any, window: int, ours: tuple[str, ...]) ->
         axes = figure.add_subplot()
         ends = []
         for name, look in looks(sorted(names, key=lambda name: name not in ours)).items():
-            own = sorted((row for row in rows if row["regressor"] == name), key=lambda row: row["date"])
+            own = sorted(
+                (row for row in rows if row["regressor"] == name), key=lambda row: row["date"]
+            )
             dates = date2num([np.datetime64(row["date"]) for row in own])
             errors = np.array([row["error"] for row in own], dtype=float)
-            axes.plot(dates, errors, **replace(look, width=2.8 if name in ours else 1.2).line | {"marker": ""})
+            axes.plot(
+                dates,
+                errors,
+                **replace(look, width=2.8 if name in ours else 1.2).line | {"marker": ""},
+            )
             known = np.flatnonzero(np.isfinite(errors))
             if known.size:
-                ends.append((float(dates[known[-1]]), float(errors[known[-1]]), look.label, look.colour))
+                ends.append(
+                    (float(dates[known[-1]]), float(errors[known[-1]]), look.label, look.colour)
+                )
         _square_errors(axes)
         axes.set_ylabel(f"mean squared error\nof {window} days, hPa²")
         years = AutoDateLocator(minticks=3, maxticks=8)
@@ -56,7 +66,8 @@ def drift(rows: Sequence[Row], path: Any, window: int, ours: tuple[str, ...]) ->
 
 
 def error_against(rows: Sequence[Row], x: str, path: Any, label: str) -> None:
-    """Draw the mean error of each regressor against the column x, which `label` explains, a panel for each context.
+    """Draw the mean error of each regressor against the column x, which `label` explains, a panel
+    for each context.
 
     rows: {regressor, context, mean, low, high} and x, in hPa^2.
     """
@@ -69,12 +80,12 @@ def error_against(rows: Sequence[Row], x: str, path: Any, label: str) -> None:
 
 
 def maps(rows: Sequence[Row], path: Any) -> None:
-    """Draw fields on the globe, a line for each row and a column for each panel, and below each map a part of it, enlarged.
+    """Draw fields on the globe, a line for each row and a column for each panel, and below each map
+    a part of it, enlarged.
 
-    rows: {title, panels: [{name, unit, lat, lon, values: (lat, lon)}], inset: {lat: [south, north], lon: [west, east]}}. A column has one
-    scale of colours, and columns of one unit share it; errors have their own, with zero in its middle. Coastlines are drawn where cartopy
-    has them.
-    """
+    rows: {title, panels: [{name, unit, lat, lon, values: (lat, lon)}], inset: {lat: [south, north],
+    lon: [west, east]}}. A column has one scale of colours, and columns of one unit share it; errors
+    have their own, with zero in its middle. Coastlines are drawn where cartopy has them."""
     first, coasts = rows[0]["panels"], _coastlines()
     regions = [region for row in rows for region in (_edges(row["panels"][0]), row["inset"])]
     heights = [min(np.ptp(region["lat"]) / np.ptp(region["lon"]), 0.7) for region in regions]
@@ -90,7 +101,12 @@ def maps(rows: Sequence[Row], path: Any) -> None:
                 _outline(axes, inset, row["inset"])
             grid[0, column].set_title(panel["name"])
             grid[0, column].tick_params(labeltop=True)
-            below: dict[str, Any] = {"ax": list(grid[:, column]), "location": "bottom", "pad": 0.02, "panchor": False}
+            below: dict[str, Any] = {
+                "ax": list(grid[:, column]),
+                "location": "bottom",
+                "pad": 0.02,
+                "panchor": False,
+            }
             figure.colorbar(image, aspect=28, shrink=0.9, label=panel["unit"], **below)
         for row, axes in zip(rows, grid[::2, 0], strict=True):
             axes.set_ylabel(row["title"])
@@ -98,10 +114,13 @@ def maps(rows: Sequence[Row], path: Any) -> None:
 
 
 def _square_errors(axes: Axes) -> None:
-    """A logarithmic y with plain numbers, more of them where it is short. Call it after the lines are drawn."""
+    """A logarithmic y with plain numbers, more of them where it is short. Call it after the lines
+    are drawn."""
     axes.set_yscale("log")
     low, high = axes.get_ylim()
-    axes.yaxis.set_major_locator(LogLocator(subs=(1, 1.5, 2, 3, 5, 7) if high < 30 * low else (1, 2, 5)))
+    axes.yaxis.set_major_locator(
+        LogLocator(subs=(1, 1.5, 2, 3, 5, 7) if high < 30 * low else (1, 2, 5))
+    )
     axes.yaxis.set_major_formatter("{x:g}")
     axes.yaxis.set_minor_locator(NullLocator())
     axes.grid(True, axis="y")
@@ -110,7 +129,12 @@ def _square_errors(axes: Axes) -> None:
 def _scale(rows: Sequence[Row], like: Mapping[str, Any]) -> tuple[Normalize, np.ndarray]:
     """The range of all panels that are read like this one, and where lines are drawn in it."""
     kind = (like["unit"], like["name"] == "error")
-    alike = [panel["values"] for row in rows for panel in row["panels"] if (panel["unit"], panel["name"] == "error") == kind]
+    alike = [
+        panel["values"]
+        for row in rows
+        for panel in row["panels"]
+        if (panel["unit"], panel["name"] == "error") == kind
+    ]
     low, high = min(np.min(values) for values in alike), max(np.max(values) for values in alike)
     if like["name"] == "error":
         high = max(-low, high)
@@ -123,10 +147,20 @@ def _edges(panel: Mapping[str, Any]) -> Region:
     """The region of a panel, to the edges of its outermost cells."""
     lat, lon = np.sort(panel["lat"]), np.asarray(panel["lon"])
     down, along = (lat[1] - lat[0]) / 2, (lon[1] - lon[0]) / 2
-    return {"lat": [max(lat[0] - down, -90.0), min(lat[-1] + down, 90.0)], "lon": [lon[0] - along, lon[-1] + along]}
+    return {
+        "lat": [max(lat[0] - down, -90.0), min(lat[-1] + down, 90.0)],
+        "lon": [lon[0] - along, lon[-1] + along],
+    }
 
 
-def _map(axes: Axes, panel: Mapping[str, Any], region: Region, norm: Normalize, levels: np.ndarray, coasts: Sequence[np.ndarray]) -> Any:
+def _map(
+    axes: Axes,
+    panel: Mapping[str, Any],
+    region: Region,
+    norm: Normalize,
+    levels: np.ndarray,
+    coasts: Sequence[np.ndarray],
+) -> Any:
     """The field in this region, across the seam where it goes all the way round."""
     lat, lon, values = (np.asarray(panel[name], dtype=float) for name in ("lat", "lon", "values"))
     step = lon[1] - lon[0]
@@ -136,10 +170,14 @@ def _map(axes: Axes, panel: Mapping[str, Any], region: Region, norm: Normalize, 
     near = (lon > west - 2 * step) & (lon < east + 2 * step)
     lon, values = lon[near], values[:, near]
     shades = SHADES.get(panel["name"], "viridis")
-    image = axes.pcolormesh(lon, lat, values, norm=norm, cmap=shades, shading="nearest", rasterized=True)
+    image = axes.pcolormesh(
+        lon, lat, values, norm=norm, cmap=shades, shading="nearest", rasterized=True
+    )
     within = levels[(levels > values.min()) & (levels < values.max())]
     if within.size:
-        axes.contour(lon, lat, values, within, colors="0.1", linewidths=0.5, linestyles="-", alpha=0.6)
+        axes.contour(
+            lon, lat, values, within, colors="0.1", linewidths=0.5, linestyles="-", alpha=0.6
+        )
     for coast in coasts:
         for along in (0.0, ROUND):
             axes.plot(coast[:, 0] + along, coast[:, 1], color="0.6", linewidth=0.8)
@@ -155,7 +193,17 @@ def _outline(axes: Axes, inset: Axes, region: Region) -> None:
     (south, north), (west, east) = region["lat"], region["lon"]
     for along in (-ROUND, 0.0, ROUND):
         halo = [withStroke(linewidth=2.6, foreground="white")]
-        axes.add_patch(Rectangle((west + along, south), east - west, north - south, fill=False, zorder=4, path_effects=halo, **FRAME))
+        axes.add_patch(
+            Rectangle(
+                (west + along, south),
+                east - west,
+                north - south,
+                fill=False,
+                zorder=4,
+                path_effects=halo,
+                **FRAME,
+            )
+        )
 
 
 def _degrees(axes: Axes) -> None:
@@ -163,7 +211,9 @@ def _degrees(axes: Axes) -> None:
     for axis, name in ((axes.xaxis, _longitude), (axes.yaxis, _latitude)):
         axis.set_major_locator(MaxNLocator(5, steps=[1, 3, 6, 9, 10]))
         axis.set_major_formatter(name)
-    axes.tick_params(top=True, bottom=False, labelbottom=False, labelleft=False, labelsize=10, length=3)
+    axes.tick_params(
+        top=True, bottom=False, labelbottom=False, labelleft=False, labelsize=10, length=3
+    )
 
 
 def _longitude(degrees: float, _: Any = None) -> str:
@@ -176,7 +226,8 @@ def _latitude(degrees: float, _: Any = None) -> str:
 
 
 def _coastlines() -> list[np.ndarray]:
-    """Longitudes and latitudes of the coastlines that cartopy keeps on this machine; none are downloaded."""
+    """Longitudes and latitudes of the coastlines that cartopy keeps on this machine; none are
+    downloaded."""
     if find_spec("cartopy") is None:
         return []
     config = import_module("cartopy").config
@@ -188,4 +239,8 @@ def _coastlines() -> list[np.ndarray]:
     if kept is None:
         return []
     shapes = import_module("cartopy.io.shapereader").Reader(kept).geometries()
-    return [np.asarray(line.coords)[:, :2] for shape in shapes for line in getattr(shape, "geoms", [shape])]
+    return [
+        np.asarray(line.coords)[:, :2]
+        for shape in shapes
+        for line in getattr(shape, "geoms", [shape])
+    ]

@@ -1,7 +1,8 @@
-"""Errors against what they depend on, from rows: the number of examples, the depth, the time, the distance from what was trained on.
+"""Errors against what they depend on, from rows: the number of examples, the depth, the time, the
+distance from what was trained on.
 
-A row's mean, low and high are the mean error and its 95 % interval. Rows whose error is None or not finite are left out.
-"""
+A row's mean, low and high are the mean error and its 95 % interval. Rows whose error is None or not
+finite are left out."""
 
 from __future__ import annotations
 
@@ -15,14 +16,30 @@ from matplotlib.figure import Figure
 
 from ..report import Row
 from ..types import TransduceError
-from .style import DASHED, DOTTED, End, Look, Number, drawing, label_ends, label_points, log_errors, looks, ramp, sized_ticks
+from .style import (
+    DASHED,
+    DOTTED,
+    End,
+    Look,
+    Number,
+    drawing,
+    label_ends,
+    label_points,
+    log_errors,
+    looks,
+    ramp,
+    sized_ticks,
+)
 
 PAPER_ERROR = 2.39e-4  # the Transducer's at n = 50, table 1 of the paper
 SHADE: dict[str, Any] = {"color": "0.93", "zorder": -1, "linewidth": 0}
 
 
-def error_against_n(rows: Sequence[Row], path: Any, trained_range: tuple[int, int] | None = None) -> None:
-    """Draw the mean error of each regressor against the number of examples, the n of meta-training shaded (figure 2, left).
+def error_against_n(
+    rows: Sequence[Row], path: Any, trained_range: tuple[int, int] | None = None
+) -> None:
+    """Draw the mean error of each regressor against the number of examples, the n of meta-training
+    shaded (figure 2, left).
 
     rows: {regressor, n, mean, low, high}.
     """
@@ -34,13 +51,23 @@ def error_against_n(rows: Sequence[Row], path: Any, trained_range: tuple[int, in
         axes.set(xlabel="examples n", xlim=(min(sizes) / 1.25, 1.25 * max(sizes)))
         if trained_range:
             axes.axvspan(*trained_range, **SHADE)
-            axes.annotate("n as trained", (0, 0), (5, 5), "axes fraction", "offset points", color="0.45")
+            axes.annotate(
+                "n as trained", (0, 0), (5, 5), "axes fraction", "offset points", color="0.45"
+            )
         styles = looks([row["regressor"] for row in rows])
-        label_ends(axes, [end for name, own in _by_regressor(rows).items() for end in _line(axes, own, "n", styles[name])])
+        label_ends(
+            axes,
+            [
+                end
+                for name, own in _by_regressor(rows).items()
+                for end in _line(axes, own, "n", styles[name])
+            ],
+        )
 
 
 def training_curves(rows: Sequence[Row], path: Any) -> None:
-    """Draw the validation error of each depth against steps of training, untied layers solid, tied ones dashed (figure 2, middle).
+    """Draw the validation error of each depth against steps of training, untied layers solid, tied
+    ones dashed (figure 2, middle).
 
     rows: {depth, tied, step, error}.
     """
@@ -52,27 +79,41 @@ def training_curves(rows: Sequence[Row], path: Any) -> None:
         ends = []
         for depth, colour in zip(depths, ramp(len(depths)), strict=True):
             for tied in (False, True):
-                points = _known([row for row in rows if row["depth"] == depth and row["tied"] == tied], "step", "error")
+                points = _known(
+                    [row for row in rows if row["depth"] == depth and row["tied"] == tied],
+                    "step",
+                    "error",
+                )
                 if points:
-                    axes.plot(*zip(*points, strict=True), color=colour, linestyle=DASHED if tied else "-", linewidth=1.8)
+                    axes.plot(
+                        *zip(*points, strict=True),
+                        color=colour,
+                        linestyle=DASHED if tied else "-",
+                        linewidth=1.8,
+                    )
                     name = f"{depth} layer{'s' if depth > 1 else ''}{', tied' if tied else ''}"
                     ends.append((*points[-1], name, colour))
         label_ends(axes, ends)
 
 
 def sweep(rows: Sequence[Row], path: Any, trained: Mapping[str, Any]) -> None:
-    """Draw the error of each regressor as one thing moves away from what was trained on, a panel for each thing (figure 3).
+    """Draw the error of each regressor as one thing moves away from what was trained on, a panel
+    for each thing (figure 3).
 
-    rows: {sweep, value, regressor, mean, low, high}; values are numbers, or names. trained: for some sweeps, the value in meta-training
-    or the two ends of its range.
-    """
+    rows: {sweep, value, regressor, mean, low, high}; values are numbers, or names. trained: for
+    some sweeps, the value in meta-training or the two ends of its range."""
     names = list(dict.fromkeys(row["sweep"] for row in rows))
     columns = min(2, len(names))
     lines = -(-len(names) // columns)
     with drawing(path, (3.4 * columns, 2.9 * lines + 0.9)) as figure:
         panels = figure.subplots(lines, columns, squeeze=False, sharey=True)
         for name, axes in zip(names, panels.flat, strict=False):
-            _sweep_panel(axes, [row for row in rows if row["sweep"] == name], looks([row["regressor"] for row in rows]), trained.get(name))
+            _sweep_panel(
+                axes,
+                [row for row in rows if row["sweep"] == name],
+                looks([row["regressor"] for row in rows]),
+                trained.get(name),
+            )
             axes.set_xlabel(name)
         for axes in panels.flat[len(names) :]:
             axes.remove()
@@ -101,7 +142,9 @@ def _sweep_panel(axes: Axes, rows: Sequence[Row], styles: Mapping[str, Look], tr
     axes.set_xlim(left, right)
 
 
-def _categories(axes: Axes, rows: Sequence[Row], values: Sequence[str], styles: Mapping[str, Look]) -> None:
+def _categories(
+    axes: Axes, rows: Sequence[Row], values: Sequence[str], styles: Mapping[str, Look]
+) -> None:
     """A group of points for each name, the regressors beside each other in it."""
     groups = _by_regressor(rows)
     offsets = np.linspace(-0.32, 0.32, len(groups)) if len(groups) > 1 else np.zeros(1)
@@ -109,20 +152,38 @@ def _categories(axes: Axes, rows: Sequence[Row], values: Sequence[str], styles: 
         look = styles[name]
         own = [row for row in own if _finite(row["mean"])]
         means = np.array([row["mean"] for row in own])
-        bars = np.array([[row["mean"] - row["low"], row["high"] - row["mean"]] for row in own]).reshape(-1, 2).T.clip(min=0)
-        style = look.line | {"linestyle": "none", "label": look.label, "markersize": 3.6 + look.width}
-        axes.errorbar([values.index(row["value"]) + offset for row in own], means, bars, elinewidth=1.0, **style)
+        bars = (
+            np.array([[row["mean"] - row["low"], row["high"] - row["mean"]] for row in own])
+            .reshape(-1, 2)
+            .T.clip(min=0)
+        )
+        style = look.line | {
+            "linestyle": "none",
+            "label": look.label,
+            "markersize": 3.6 + look.width,
+        }
+        axes.errorbar(
+            [values.index(row["value"]) + offset for row in own],
+            means,
+            bars,
+            elinewidth=1.0,
+            **style,
+        )
     axes.set_xticks(range(len(values)), [value.replace(" ", "\n") for value in values])
     axes.tick_params(axis="x", length=0)
     axes.set_xlim(-0.5, len(values) - 0.5)
 
 
 def panels_beside(figure: Figure, rows: Sequence[Row], by: str, x: str) -> list[Axes]:
-    """Draw the means of each regressor against x, a panel for each value of `by`, the regressors named below; the panels.
+    """Draw the means of each regressor against x, a panel for each value of `by`, the regressors
+    named below; the panels.
 
     rows: {regressor, mean, low, high} and what `by` and `x` name.
     """
-    names, styles = list(dict.fromkeys(row[by] for row in rows)), looks([row["regressor"] for row in rows])
+    names, styles = (
+        list(dict.fromkeys(row[by] for row in rows)),
+        looks([row["regressor"] for row in rows]),
+    )
     panels = list(figure.subplots(1, len(names), sharey=True, squeeze=False)[0])
     for axes, name in zip(panels, names, strict=True):
         own = [row for row in rows if row[by] == name]
@@ -143,19 +204,25 @@ def _wide_ticks(axes: Axes, values: Sequence[Number]) -> None:
 
 def _named_below(figure: Figure, ncols: int) -> None:
     """Name the lines of all panels below them, each once."""
-    handles = {str(handle.get_label()): handle for axes in figure.axes for handle in axes.get_legend_handles_labels()[0]}
+    handles = {
+        str(handle.get_label()): handle
+        for axes in figure.axes
+        for handle in axes.get_legend_handles_labels()[0]
+    }
     figure.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=ncols)
 
 
 def operators_needed(rows: Sequence[Row], path: Any) -> None:
-    """Draw the error of each regressor against the number of operators it was meta-trained on, a line style for each n.
+    """Draw the error of each regressor against the number of operators it was meta-trained on, a
+    line style for each n.
 
     rows: {regressor, operators, n, mean, low, high}.
     """
     sizes = sorted({row["n"] for row in rows})
     if len(sizes) > 3:
         raise TransduceError(
-            f"rows hold {len(sizes)} numbers of examples n, {sizes}; expected at most 3. Draw the others in another figure."
+            f"rows hold {len(sizes)} numbers of examples n, {sizes}; expected at most 3. Draw the "
+            "others in another figure."
         )
     with drawing(path, (4.9, 3.8)) as figure:
         axes = figure.add_subplot()
@@ -165,14 +232,27 @@ def operators_needed(rows: Sequence[Row], path: Any) -> None:
         styles, ends = looks([row["regressor"] for row in rows]), []
         for name, own in _by_regressor(rows).items():
             for n, linestyle in zip(sizes, ("-", DASHED, DOTTED), strict=False):
-                look = Look(styles[name].label, styles[name].colour, styles[name].marker, linestyle, styles[name].width)
+                look = Look(
+                    styles[name].label,
+                    styles[name].colour,
+                    styles[name].marker,
+                    linestyle,
+                    styles[name].width,
+                )
                 chosen = [row for row in own if row["n"] == n]
-                ends += _line(axes, chosen, "operators", look, f"{look.label}\nn = {n}" if len(sizes) > 1 else look.label)
+                ends += _line(
+                    axes,
+                    chosen,
+                    "operators",
+                    look,
+                    f"{look.label}\nn = {n}" if len(sizes) > 1 else look.label,
+                )
         label_ends(axes, ends)
 
 
 def accuracy_against_time(rows: Sequence[Row], path: Any) -> None:
-    """Draw the mean error of each regressor against the seconds of a regression (table 1): best is at the lower left.
+    """Draw the mean error of each regressor against the seconds of a regression (table 1): best is
+    at the lower left.
 
     rows: {regressor, seconds, mean}, one for each regressor.
     """
@@ -192,7 +272,8 @@ def accuracy_against_time(rows: Sequence[Row], path: Any) -> None:
 
 
 def error_over_training(rows: Sequence[Row], path: Any, target: float | None = None) -> None:
-    """Draw the validation error of each model against its seconds of training, with a line at the error to reach.
+    """Draw the validation error of each model against its seconds of training, with a line at the
+    error to reach.
 
     rows: {model, seconds, error}.
     """
@@ -213,13 +294,23 @@ def error_over_training(rows: Sequence[Row], path: Any, target: float | None = N
         label_ends(axes, ends)
 
 
-def _line(axes: Axes, rows: Sequence[Row], x: str, look: Look, label: str | None = None) -> list[End]:
-    """Draw the means of the rows over their 95 % interval; where the line ends, for `label_ends`."""
+def _line(
+    axes: Axes, rows: Sequence[Row], x: str, look: Look, label: str | None = None
+) -> list[End]:
+    """Draw the means of the rows over their 95 % interval; where the line ends, for
+    `label_ends`."""
     rows = sorted((row for row in rows if _finite(row["mean"])), key=lambda row: row[x])
     if not rows:
         return []
     places = [row[x] for row in rows]
-    axes.fill_between(places, [row["low"] for row in rows], [row["high"] for row in rows], color=look.colour, alpha=0.15, linewidth=0)
+    axes.fill_between(
+        places,
+        [row["low"] for row in rows],
+        [row["high"] for row in rows],
+        color=look.colour,
+        alpha=0.15,
+        linewidth=0,
+    )
     axes.plot(places, [row["mean"] for row in rows], label=look.label, **look.line)
     return [(places[-1], rows[-1]["mean"], label or look.label, look.colour)]
 

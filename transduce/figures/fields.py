@@ -1,7 +1,8 @@
-"""Functions and fields, from arrays: the operators and what they do, predictions over the truth, Jacobians.
+"""Functions and fields, from arrays: the operators and what they do, predictions over the truth,
+Jacobians.
 
-Functions of x are on a uniform grid of [0, 1] with both ends, in the units of the equation: x in lengths of the domain, t in times.
-"""
+Functions of x are on a uniform grid of [0, 1] with both ends, in the units of the equation: x in
+lengths of the domain, t in times."""
 
 from __future__ import annotations
 
@@ -25,10 +26,11 @@ DIVERGING = "RdBu_r"
 
 
 def state_evolution(fields: Sequence[Mapping[str, Any]], path: Any) -> None:
-    """Draw s(x, t) for some operators and below each the squared error of every layer's estimate of s(., t) (figure 2, right).
+    """Draw s(x, t) for some operators and below each the squared error of every layer's estimate of
+    s(., t) (figure 2, right).
 
-    fields: {s: (times, points), t: (times,), layers: squared errors (depth, points), title} for each operator.
-    """
+    fields: {s: (times, points), t: (times,), layers: squared errors (depth, points), title} for
+    each operator."""
     depth = len(fields[0]["layers"])
     largest = max(float(np.abs(field["s"]).max()) for field in fields)
     with drawing(path, (1.7 * len(fields) + 1.6, 4.6)) as figure:
@@ -41,15 +43,29 @@ def state_evolution(fields: Sequence[Mapping[str, Any]], path: Any) -> None:
                 below.plot(np.linspace(0, 1, len(errors))[1:-1], inner, color=colour, linewidth=1.4)
             log_errors(below, "")
             _unit_x(below)
-        panels[1, 0].set_ylim(bottom=np.quantile(np.concatenate([np.asarray(field["layers"])[:, 1:-1] for field in fields]), 0.02))
+        panels[1, 0].set_ylim(
+            bottom=np.quantile(
+                np.concatenate([np.asarray(field["layers"])[:, 1:-1] for field in fields]), 0.02
+            )
+        )
         panels[0, 0].set_ylabel("t")
         panels[1, 0].set_ylabel("squared error\nread from layer $\\ell$")
         figure.colorbar(image, ax=panels[0], label="s(x, t)", aspect=12)
-        shades = ScalarMappable(BoundaryNorm(np.arange(0.5, depth + 1), depth), ListedColormap(ramp(depth)))
-        figure.colorbar(shades, ax=panels[1], label="layer $\\ell$", aspect=12, ticks=sorted({1, (depth + 1) // 2, depth}))
+        shades = ScalarMappable(
+            BoundaryNorm(np.arange(0.5, depth + 1), depth), ListedColormap(ramp(depth))
+        )
+        figure.colorbar(
+            shades,
+            ax=panels[1],
+            label="layer $\\ell$",
+            aspect=12,
+            ticks=sorted({1, (depth + 1) // 2, depth}),
+        )
 
 
-def evolution_to(s: Float[np.ndarray, "operators times x"], t: Float[np.ndarray, " times"], path: Any) -> None:
+def evolution_to(
+    s: Float[np.ndarray, "operators times x"], t: Float[np.ndarray, " times"], path: Any
+) -> None:
     """Draw s(x, t) of some operators beside each other, as images under one colour bar."""
     with drawing(path, (1.4 * len(s) + 1.4, 2.9)) as figure:
         panels = figure.subplots(1, len(s), sharex=True, sharey=True, squeeze=False)[0]
@@ -62,40 +78,66 @@ def evolution_to(s: Float[np.ndarray, "operators times x"], t: Float[np.ndarray,
 
 
 def rows_of_predictions(
-    v: Float[np.ndarray, "m x"], u: Float[np.ndarray, "rows m x"], u_hat: Float[np.ndarray, "rows m x"], path: Any
+    v: Float[np.ndarray, "m x"],
+    u: Float[np.ndarray, "rows m x"],
+    u_hat: Float[np.ndarray, "rows m x"],
+    path: Any,
 ) -> None:
-    """Draw what one model predicts for the same queries, a row for each operator it was conditioned on (figure 1)."""
+    """Draw what one model predicts for the same queries, a row for each operator it was conditioned
+    on (figure 1)."""
     _function_rows(np.broadcast_to(v, u.shape), u, path, u_hat)
 
 
-def meta_test_rows(v: Float[np.ndarray, "rows m x"], u: Float[np.ndarray, "rows m x"], path: Any) -> None:
+def meta_test_rows(
+    v: Float[np.ndarray, "rows m x"], u: Float[np.ndarray, "rows m x"], path: Any
+) -> None:
     """Draw functions and their images, a row for each operator."""
     _function_rows(v, u, path)
 
 
-def _function_rows(v: np.ndarray, u: np.ndarray, path: Any, u_hat: np.ndarray | None = None) -> None:
+def _function_rows(
+    v: np.ndarray, u: np.ndarray, path: Any, u_hat: np.ndarray | None = None
+) -> None:
     rows, m, points = u.shape
     with drawing(path, (1.35 * m + 0.6, 1.25 * rows + 0.9)) as figure:
-        panels = figure.subplots(rows, m, sharex=True, sharey=True if u_hat is None else "col", squeeze=False)
+        panels = figure.subplots(
+            rows, m, sharex=True, sharey=True if u_hat is None else "col", squeeze=False
+        )
         x = np.linspace(0, 1, points)
-        truth: dict[str, Any] = {"color": BLUE, "linewidth": 1.8} if u_hat is None else {"color": "0.1", "linewidth": 3.4, "alpha": 0.4}
+        truth: dict[str, Any] = (
+            {"color": BLUE, "linewidth": 1.8}
+            if u_hat is None
+            else {"color": "0.1", "linewidth": 3.4, "alpha": 0.4}
+        )
         for place in np.ndindex(rows, m):
             axes: Any = panels[place]
             axes.axhline(0, color="0.85", linewidth=0.6)
             axes.plot(x, v[place], color="0.6", linewidth=1.0, label="v")
             axes.plot(x, u[place], label="u = O(v)", **truth)
             if u_hat is not None:
-                axes.plot(x, u_hat[place], color=VERMILION, linewidth=1.6, linestyle=DASHED, label="predicted")
+                axes.plot(
+                    x,
+                    u_hat[place],
+                    color=VERMILION,
+                    linewidth=1.6,
+                    linestyle=DASHED,
+                    label="predicted",
+                )
         for j, axes in enumerate(panels[-1]):
             _unit_x(axes)
             panels[0, j].set_title(f"{'function' if u_hat is None else 'query'} {j + 1}")
         for i, axes in enumerate(panels[:, 0]):
             axes.set_ylabel(f"operator {i + 1}")
-        figure.legend(*panels[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+        figure.legend(
+            *panels[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3
+        )
 
 
 def coefficient_samples(
-    x: Float[np.ndarray, " x"], delta: Float[np.ndarray, "operators x"], nu: Float[np.ndarray, "operators x"], path: Any
+    x: Float[np.ndarray, " x"],
+    delta: Float[np.ndarray, "operators x"],
+    nu: Float[np.ndarray, "operators x"],
+    path: Any,
 ) -> None:
     """Draw delta(x) and nu(x) of some operators, each operator in one colour."""
     with drawing(path, (6.8, 3.0)) as figure:
@@ -112,7 +154,11 @@ def coefficient_samples(
             _unit_x(axes)
 
 
-def length_scales(x: Float[np.ndarray, " x"], fields_by_scale: Mapping[float, Float[np.ndarray, "samples x"]], path: Any) -> None:
+def length_scales(
+    x: Float[np.ndarray, " x"],
+    fields_by_scale: Mapping[float, Float[np.ndarray, "samples x"]],
+    path: Any,
+) -> None:
     """Draw samples of a random field at each of some length scales, a panel for each."""
     with drawing(path, (2.2 * len(fields_by_scale) + 0.7, 2.6)) as figure:
         panels = figure.subplots(1, len(fields_by_scale), sharey=True, squeeze=False)[0]
@@ -125,8 +171,13 @@ def length_scales(x: Float[np.ndarray, " x"], fields_by_scale: Mapping[float, Fl
         panels[0].set_ylabel("random field")
 
 
-def jacobians(matrices: Mapping[str, Float[np.ndarray, "modes modes"]], distances: Mapping[str, float], path: Any) -> None:
-    """Draw |J| of each operator in sine modes, with its distance from the true one, and below it the gains |J_kk| over the true ones.
+def jacobians(
+    matrices: Mapping[str, Float[np.ndarray, "modes modes"]],
+    distances: Mapping[str, float],
+    path: Any,
+) -> None:
+    """Draw |J| of each operator in sine modes, with its distance from the true one, and below it
+    the gains |J_kk| over the true ones.
 
     The first of the matrices is the true solver's; the others are named by their regressor.
     """
@@ -140,14 +191,24 @@ def jacobians(matrices: Mapping[str, Float[np.ndarray, "modes modes"]], distance
         above, below = panels[::2].flatten(), panels[1::2].flatten()
         for (name, J), image, gains in zip(matrices.items(), above, below, strict=False):
             colour = "0.1" if name == truth else styles[name].colour
-            label = truth if name == truth else f"{styles[name].label}\ndistance {number(distances[name])}".replace(" (", "\n(")
+            label = (
+                truth
+                if name == truth
+                else f"{styles[name].label}\ndistance {number(distances[name])}".replace(
+                    " (", "\n("
+                )
+            )
             image.set_title(label, color=dark(colour))
             norm = LogNorm(1e-5 * largest, largest)
-            shades = image.pcolormesh(modes, modes, np.abs(J).clip(min=1e-12), norm=norm, cmap="magma", rasterized=True)
+            shades = image.pcolormesh(
+                modes, modes, np.abs(J).clip(min=1e-12), norm=norm, cmap="magma", rasterized=True
+            )
             image.set(aspect="equal", ylim=(len(true) + 0.5, 0.5))
             gains.plot(modes, np.abs(true.diagonal()), color="0.1", alpha=0.4, linewidth=3.4)
             if name != truth:
-                gains.plot(modes, np.abs(J.diagonal()), color=colour, linewidth=1.6, linestyle=DASHED)
+                gains.plot(
+                    modes, np.abs(J.diagonal()), color=colour, linewidth=1.6, linestyle=DASHED
+                )
             log_errors(gains, "")
             gains.set(xlabel="mode in", ylim=(0.1 * np.abs(true.diagonal()).min(), 3 * largest))
             gains.tick_params(labelbottom=True)
@@ -160,14 +221,18 @@ def jacobians(matrices: Mapping[str, Float[np.ndarray, "modes modes"]], distance
 
 
 def prediction_over_truth(
-    task: Task, predictions: Mapping[str, Array], path: Any, count: int = 4, bands: Mapping[str, tuple[Array, Array]] | None = None
+    task: Task,
+    predictions: Mapping[str, Array],
+    path: Any,
+    count: int = 4,
+    bands: Mapping[str, tuple[Array, Array]] | None = None,
 ) -> None:
-    """Draw the first `count` queries of a task, above, and predictions of their images over the truth, below.
+    """Draw the first `count` queries of a task, above, and predictions of their images over the
+    truth, below.
 
-    predictions: of each regressor, at all queries. The examples are thin lines; above each panel of images stands every prediction's
-    relative squared error. bands: the lower and upper ends of some predictions' bands, shaded. Functions are of one variable and one
-    channel.
-    """
+    predictions: of each regressor, at all queries. The examples are thin lines; above each panel of
+    images stands every prediction's relative squared error. bands: the lower and upper ends of some
+    predictions' bands, shaded. Functions are of one variable and one channel."""
     v, u = _values(task.queries.v), _values(task.queries.u)
     with drawing(path, (1.7 * count + 0.7, 4.6)) as figure:
         panels = figure.subplots(2, count, sharex=True, sharey="row", squeeze=False)
@@ -175,16 +240,31 @@ def prediction_over_truth(
             for axes, f in ((above, task.examples.v), (below, task.examples.u)):
                 _lines(axes, _values(f), color="0.87", linewidth=0.4, rasterized=True)
             _lines(above, v[query : query + 1], color="black", linewidth=1.4)
-            _lines(below, u[query : query + 1], color="black", linewidth=3.4, alpha=0.4, label="truth")
+            _lines(
+                below, u[query : query + 1], color="black", linewidth=3.4, alpha=0.4, label="truth"
+            )
             errors = []
             for place, (name, look) in enumerate(looks(list(predictions)).items()):
                 u_hat = _values(predictions[name])
-                style = {"linewidth": 1.7, "linestyle": DASHED, "zorder": 3} if place == 0 else {"linewidth": 1.2}  # over the others
-                _lines(below, u_hat[query : query + 1], color=look.colour, label=look.label, **style)
+                style = (
+                    {"linewidth": 1.7, "linestyle": DASHED, "zorder": 3}
+                    if place == 0
+                    else {"linewidth": 1.2}
+                )  # over the others
+                _lines(
+                    below, u_hat[query : query + 1], color=look.colour, label=look.label, **style
+                )
                 errors.append((float(relative_squared_errors(u_hat, u)[query]), look.colour))
                 if name in (bands or {}):
                     low, high = (_values(end)[query] for end in (bands or {})[name])
-                    below.fill_between(np.linspace(0, 1, len(low)), low, high, color=look.colour, alpha=0.25, linewidth=0)
+                    below.fill_between(
+                        np.linspace(0, 1, len(low)),
+                        low,
+                        high,
+                        color=look.colour,
+                        alpha=0.25,
+                        linewidth=0,
+                    )
             _note(below, errors)
             above.set_title(f"query {query + 1}")
             _unit_x(below)
@@ -193,7 +273,9 @@ def prediction_over_truth(
         handles, labels = panels[1, 0].get_legend_handles_labels()
         examples = matplotlib.lines.Line2D([], [], color="0.8", linewidth=0.8)
         labels = [*labels, f"{len(task.examples)} examples"]
-        figure.legend([*handles, examples], labels, loc="outside lower center", ncols=min(len(labels), count))
+        figure.legend(
+            [*handles, examples], labels, loc="outside lower center", ncols=min(len(labels), count)
+        )
 
 
 def _lines(axes: Axes, f: np.ndarray, **style: Any) -> None:
@@ -204,13 +286,31 @@ def _note(axes: Axes, errors: list[tuple[float, str]]) -> None:
     """Each prediction's relative squared error, in its own colour, above the panel."""
     for place, (error, colour) in enumerate(errors):
         x = (place + 0.5) / len(errors)
-        axes.text(x, 1.02, number(error), color=dark(colour), ha="center", va="bottom", transform=axes.transAxes)
+        axes.text(
+            x,
+            1.02,
+            number(error),
+            color=dark(colour),
+            ha="center",
+            va="bottom",
+            transform=axes.transAxes,
+        )
 
 
-def _image(axes: Axes, s: Float[np.ndarray, "times x"], t: Float[np.ndarray, " times"], largest: float) -> QuadMesh:
+def _image(
+    axes: Axes, s: Float[np.ndarray, "times x"], t: Float[np.ndarray, " times"], largest: float
+) -> QuadMesh:
     """s(x, t), x to the right and t upwards, blue below zero and red above."""
     x = np.linspace(0, 1, s.shape[-1])
-    return axes.pcolormesh(x, t, s, norm=Normalize(-largest, largest), cmap=DIVERGING, shading="gouraud", rasterized=True)
+    return axes.pcolormesh(
+        x,
+        t,
+        s,
+        norm=Normalize(-largest, largest),
+        cmap=DIVERGING,
+        shading="gouraud",
+        rasterized=True,
+    )
 
 
 def _unit_x(axes: Axes) -> None:

@@ -1,4 +1,5 @@
-"""The house style: one colour, marker and name for each regressor, labels beside the lines they name, files as .png and .svg.
+"""The house style: one colour, marker and name for each regressor, labels beside the lines they
+name, files as .png and .svg.
 
 Type is 12 pt on a panel 4.6 inches wide, which is 9 pt at half the width of a page.
 """
@@ -24,7 +25,14 @@ from sklearn.isotonic import isotonic_regression
 from ..files import replacing
 from ..types import TransduceError
 
-COLOURS = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")  # Okabe and Ito: told apart by all eyes
+COLOURS = (
+    "#D55E00",
+    "#0072B2",
+    "#009E73",
+    "#CC79A7",
+    "#E69F00",
+    "#56B4E9",
+)  # Okabe and Ito: told apart by all eyes
 STYLE: dict[Any, Any] = {
     "font.size": 12,
     "axes.titlesize": 12,
@@ -129,14 +137,21 @@ LOOKS = {
 
 
 def looks(names: Sequence[str]) -> dict[str, Look]:
-    """The look of each name, in their order. One that is not in `LOOKS` takes the first look that is free, and is called as it is."""
+    """The look of each name, in their order. One that is not in `LOOKS` takes the first look that
+    is free, and is called as it is."""
     taken = {LOOKS[name].shape for name in names if name in LOOKS}
     free = {look.shape: look for look in reversed(LOOKS.values()) if look.shape not in taken}
     unknown = [name for name in dict.fromkeys(names) if name not in LOOKS]
     if len(unknown) > len(free):
         most = len(taken) + len(free)
-        raise TransduceError(f"{len(set(names))} regressors in one figure; at most {most} can be told apart. Draw fewer.")
-    given = {name: replace(look, label=name) for name, look in zip(unknown, reversed(free.values()), strict=False)}
+        raise TransduceError(
+            f"{len(set(names))} regressors in one figure; at most {most} can be told apart. Draw "
+            "fewer."
+        )
+    given = {
+        name: replace(look, label=name)
+        for name, look in zip(unknown, reversed(free.values()), strict=False)
+    }
     return {name: LOOKS.get(name) or given[name] for name in dict.fromkeys(names)}
 
 
@@ -160,7 +175,8 @@ def log_errors(axes: Axes, label: str = "relative MSE") -> None:
 
 
 def sized_ticks(axes: Axes, sizes: Sequence[Number]) -> None:
-    """A logarithmic x with a tick at each size, named where there is room: from the largest down, a quarter of the axis apart."""
+    """A logarithmic x with a tick at each size, named where there is room: from the largest down, a
+    quarter of the axis apart."""
     axes.set_xscale("log")
     apart = (max(sizes) / min(sizes)) ** (1 / 3.9)
     named: list[Number] = []
@@ -200,18 +216,28 @@ def label_ends(axes: Axes, ends: Sequence[End]) -> None:
     for (x, y, text, colour), place in zip(ends, spread(wanted, lines * line), strict=True):
         leader = LEADER | {"color": colour, "relpos": (0, 0.5)}
         words: dict[str, Any] = {"color": dark(colour), "va": "center", "linespacing": 1.05}
-        axes.annotate(text, (x, y), (1.06, place), textcoords="axes fraction", annotation_clip=False, arrowprops=leader, **words)
+        axes.annotate(
+            text,
+            (x, y),
+            (1.06, place),
+            textcoords="axes fraction",
+            annotation_clip=False,
+            arrowprops=leader,
+            **words,
+        )
 
 
 def spread(wanted: np.ndarray, gap: float) -> np.ndarray:
-    """The places nearest to the wanted ones, which rise, that are `gap` apart and within [0, 1], or as far apart as that allows."""
+    """The places nearest to the wanted ones, which rise, that are `gap` apart and within [0, 1], or
+    as far apart as that allows."""
     gap = min(gap, 1 / max(len(wanted) - 1, 1))
     steps = gap * np.arange(len(wanted))
     return isotonic_regression(wanted - steps, y_min=0, y_max=1 - steps[-1]) + steps
 
 
 def label_points(axes: Axes, points: Sequence[End]) -> None:
-    """Name points beside them, each as near as it can be without covering a point, another name or the frame.
+    """Name points beside them, each as near as it can be without covering a point, another name or
+    the frame.
 
     Call it last: the places of the labels follow from the size of the axes.
     """
@@ -220,15 +246,31 @@ def label_points(axes: Axes, points: Sequence[End]) -> None:
     centres = [axes.transData.transform((x, y)) / inch for x, y, _, _ in points]
     markers = [Bbox.from_bounds(x - 0.06, y - 0.06, 0.12, 0.12) for x, y in centres]
     frame = Bbox(axes.get_window_extent().get_points() / inch)
-    places = [_beside(centre, _width(axes, text)) for centre, (_, _, text, _) in zip(centres, points, strict=True)]
+    places = [
+        _beside(centre, _width(axes, text))
+        for centre, (_, _, text, _) in zip(centres, points, strict=True)
+    ]
     boxes = [near[0] for near in places]
     for k in 3 * list(range(len(points))):
         others = markers + boxes[:k] + boxes[k + 1 :]
-        boxes[k] = min(places[k], key=lambda box: box.count_overlaps(others) + 10 * _outside(box, frame))
+        boxes[k] = min(
+            places[k], key=lambda box: box.count_overlaps(others) + 10 * _outside(box, frame)
+        )
     for (x, y, text, colour), centre, box in zip(points, centres, boxes, strict=True):
-        leader = LEADER | {"color": colour, "relpos": (np.clip((centre[0] - box.x0) / box.width, 0, 1), 0.5)}
+        leader = LEADER | {
+            "color": colour,
+            "relpos": (np.clip((centre[0] - box.x0) / box.width, 0, 1), 0.5),
+        }
         offset = (72 * (box.x0 - centre[0]), 36 * (box.y0 + box.y1) - 72 * centre[1])
-        note = axes.annotate(text, (x, y), offset, textcoords="offset points", color=dark(colour), va="center", arrowprops=leader)
+        note = axes.annotate(
+            text,
+            (x, y),
+            offset,
+            textcoords="offset points",
+            color=dark(colour),
+            va="center",
+            arrowprops=leader,
+        )
         note.set_in_layout(False)
 
 
@@ -242,12 +284,18 @@ def _outside(box: Bbox, frame: Bbox) -> bool:
 
 
 def _beside(centre: np.ndarray, width: float) -> list[Bbox]:
-    """Places for a label of this width to the right and left of a point, above and below it, the nearest first, in inches."""
+    """Places for a label of this width to the right and left of a point, above and below it, the
+    nearest first, in inches."""
     shifts = sorted(np.arange(-3, 3.1, 0.5) * LINE, key=abs)
     beside = product(shifts, (0.15, -0.15 - width))
-    over = product([shift for shift in shifts if abs(shift) > 0.9 * LINE], (-width / 2, 0.05 - width, -0.05))
+    over = product(
+        [shift for shift in shifts if abs(shift) > 0.9 * LINE], (-width / 2, 0.05 - width, -0.05)
+    )
     places = sorted([*beside, *over], key=lambda place: abs(place[0]))
-    return [Bbox.from_bounds(centre[0] + left, centre[1] + shift - 0.4 * LINE, width, 0.8 * LINE) for shift, left in places]
+    return [
+        Bbox.from_bounds(centre[0] + left, centre[1] + shift - 0.4 * LINE, width, 0.8 * LINE)
+        for shift, left in places
+    ]
 
 
 def _width(axes: Axes, text: str) -> float:

@@ -1,5 +1,5 @@
-"""kappa by name: exp_dot, rbf and l2 average the examples, as in the paper; representer, convolutional and metric solve for
-their coefficients."""
+"""kappa by name: exp_dot, rbf and l2 average the examples, as in the paper; representer,
+convolutional and metric solve for their coefficients."""
 
 from typing import Any
 
@@ -33,7 +33,9 @@ KERNELS: dict[str, type[Kappa]] = {
 def kernel(name: str) -> type[Kappa]:
     """The kernel class of this name."""
     if name not in KERNELS:
-        raise TransduceError(f"kappa={name!r} is not a kernel; expected one of {', '.join(KERNELS)}.")
+        raise TransduceError(
+            f"kappa={name!r} is not a kernel; expected one of {', '.join(KERNELS)}."
+        )
     return KERNELS[name]
 
 
@@ -42,17 +44,27 @@ def prior_of(V: Space, U: Space, options: dict[str, Any]) -> Prior | Remembered:
     if "pairs" not in options:
         return spectral_prior(V, U, options)
     if options.keys() != {"pairs"}:
-        raise TransduceError(f"a prior of pairs with options {', '.join(options)}; expected pairs alone. Leave the others out.")
+        raise TransduceError(
+            f"a prior of pairs with options {', '.join(options)}; expected pairs alone. Leave the "
+            "others out."
+        )
     return Remembered(looking(Metric(V.size, U.size), V, U), V.size, U.size, **options)
 
 
 def looking(kappa: Kappa, V: Space, U: Space) -> Any:
-    """The kernel as it is, or one at every place of a region whose fields are compared near places."""
+    """The kernel as it is, or one at every place of a region whose fields are compared near
+    places."""
     if not isinstance(V, Region) or not V.reach:
         return kappa
-    if not isinstance(kappa, Metric) or not isinstance(U, Region) or U.grid != V.grid or U.size != U.points:
+    if (
+        not isinstance(kappa, Metric)
+        or not isinstance(U, Region)
+        or U.grid != V.grid
+        or U.size != U.points
+    ):
         raise TransduceError(
-            f"V is a Region with reach={V.reach}, U {U.config()}, the kernel {type(kappa).__name__}; expected kappa='metric', and for U a "
+            f"V is a Region with reach={V.reach}, U {U.config()}, the kernel "
+            f"{type(kappa).__name__}; expected kappa='metric', and for U a "
             "Region of the same grid without slopes. Leave reach out, or change the others."
         )
     return Local(kappa, *V.neighbourhoods())

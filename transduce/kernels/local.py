@@ -1,9 +1,10 @@
 """A kernel at every place: what is told there is told from what is near.
 
-    u(y) = sum_i kappa(w v_i, w v)(u_i(y)),      w(x)^2 = exp(-distance(x, place of y)^2 / (2 reach^2)), of mean 1
+    u(y) = sum_i kappa(w v_i, w v)(u_i(y)),
+    w(x)^2 = exp(-distance(x, place of y)^2 / (2 reach^2)), of mean 1
 
-One `Metric` kernel for all places, with the same three numbers; each place solves for its own coefficients, as a task of its own.
-"""
+One `Metric` kernel for all places, with the same three numbers; each place solves for its own
+coefficients, as a task of its own."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ from .metric import Metric, Solution
 
 
 class Looked(NamedTuple):
-    """What queries need of the examples, with places as tasks; and of all places together, what bands need."""
+    """What queries need of the examples, with places as tasks; and of all places together, what
+    bands need."""
 
     places: Solution
     residual: Float[Tensor, "b n d_u"]
@@ -28,7 +30,8 @@ class Looked(NamedTuple):
 
 
 class Local(Kappa):
-    """of: the kernel. near: w^2 of each place. place: which one each coefficient of u belongs to."""
+    """of: the kernel. near: w^2 of each place. place: which one each coefficient of u belongs
+    to."""
 
     leaves_out: ClassVar[bool] = True
     root: Tensor
@@ -39,7 +42,9 @@ class Local(Kappa):
         super().__init__()
         self.of, self.members = of, [torch.nonzero(place == p)[:, 0] for p in range(len(near))]
         most = max(map(len, self.members))
-        own = torch.stack([pad(some, (0, most - len(some)), value=len(place)) for some in self.members])  # one past the last: none
+        own = torch.stack(
+            [pad(some, (0, most - len(some)), value=len(place)) for some in self.members]
+        )  # one past the last: none
         self.register_buffer("root", near.sqrt(), persistent=False)
         self.register_buffer("own", own, persistent=False)
         self.register_buffer("back", own.flatten().argsort()[: len(place)], persistent=False)
@@ -60,7 +65,11 @@ class Local(Kappa):
         return deviation.unflatten(0, (-1, len(self.root))).square().mean(1).sqrt()
 
     def condition(
-        self, v: Float[Tensor, "b n d_v"], u: Float[Tensor, "b n d_u"], mask: Bool[Tensor, "b n"] | None = None, known: Known | None = None
+        self,
+        v: Float[Tensor, "b n d_v"],
+        u: Float[Tensor, "b n d_u"],
+        mask: Bool[Tensor, "b n"] | None = None,
+        known: Known | None = None,
     ) -> Looked:
         mask = mask if mask is None else mask.repeat_interleave(len(self.root), 0)
         found = self.of.condition(self._seen(v), self._shared(u), mask)
@@ -69,18 +78,26 @@ class Local(Kappa):
     def forward(self, sources: Looked, v: Float[Tensor, "b m d_v"]) -> Float[Tensor, "b m d_u"]:
         return self._joined(self.of(sources.places, self._seen(v)))
 
-    def carry(self, sources: Looked, v: Float[Tensor, "b n d_v"], u: Float[Tensor, "b n d_u"]) -> Float[Tensor, "b n d_u"]:
+    def carry(
+        self, sources: Looked, v: Float[Tensor, "b n d_v"], u: Float[Tensor, "b n d_u"]
+    ) -> Float[Tensor, "b n d_u"]:
         return sources.residual
 
-    def coefficients(self, v: Float[Tensor, "n d_v"], u: Float[Tensor, "n d_u"]) -> Float[Tensor, "n d_u"]:
-        """What each place solves for, one after the other: of many pairs, all at once would be large."""
+    def coefficients(
+        self, v: Float[Tensor, "n d_v"], u: Float[Tensor, "n d_u"]
+    ) -> Float[Tensor, "n d_u"]:
+        """What each place solves for, one after the other: of many pairs, all at once would be
+        large."""
         found = torch.empty_like(u)
         for root, members in zip(self.root, self.members, strict=True):
             found[:, members] = self.of.coefficients(v * root.to(v), u[:, members])
         return found
 
     def told(
-        self, points: Float[Tensor, "n d_v"], coefficients: Float[Tensor, "n d_u"], v: Float[Tensor, "b m d_v"]
+        self,
+        points: Float[Tensor, "n d_v"],
+        coefficients: Float[Tensor, "n d_u"],
+        v: Float[Tensor, "b m d_v"],
     ) -> Float[Tensor, "b m d_u"]:
         """As `Metric.told` at each place; points are read once for all places."""
         near = self.of.points(self.root.double()).square()
@@ -95,12 +112,18 @@ class Local(Kappa):
             found[..., members] = k[:, place] @ coefficients[:, members].double()
         return found.to(coefficients)
 
-    def read(self, v: Float[Tensor, "1 n d_v"], u: Float[Tensor, "1 n d_u"]) -> Float[Tensor, "p n n"]:
+    def read(
+        self, v: Float[Tensor, "1 n d_v"], u: Float[Tensor, "1 n d_u"]
+    ) -> Float[Tensor, "p n n"]:
         points = self.of.points(self._seen(v))
         return self.of.between(points, points)
 
     def split(
-        self, read: Float[Tensor, "p n n"], u: Float[Tensor, "b n d_u"], mask: Bool[Tensor, "b n"], carry: bool = True
+        self,
+        read: Float[Tensor, "p n n"],
+        u: Float[Tensor, "b n d_u"],
+        mask: Bool[Tensor, "b n"],
+        carry: bool = True,
     ) -> Float[Tensor, "b n d_u"]:
         found = torch.empty_like(u)
         for K, members in zip(read, self.members, strict=True):
@@ -109,7 +132,9 @@ class Local(Kappa):
 
     def weights(self, sources: Looked, v: Float[Tensor, "b m d_v"]) -> Float[Tensor, "b p m n"]:
         """Of every place."""
-        return self.of.weights(sources.places, self._seen(v)).unflatten(0, (-1, len(self.root)))[:, :, 0]
+        return self.of.weights(sources.places, self._seen(v)).unflatten(0, (-1, len(self.root)))[
+            :, :, 0
+        ]
 
     def deviations(self, sources: Looked, v: Float[Tensor, "b m d_v"]) -> Float[Tensor, "b m"]:
         return self._overall(self.of.deviations(sources.places, self._seen(v)))

@@ -1,10 +1,11 @@
 """Candidates for an answer, mixed by what each leaves of the examples when they are left out.
 
-    w_j = softmax_j(a_j - b log <r_j^2> - b' log <|r_j|^2>),   b, b' ~ n^e,   one more candidate being 0, whose residual is u itself
+    w_j = softmax_j(a_j - b log <r_j^2> - b' log <|r_j|^2>),   b, b' ~ n^e,
+    one more candidate being 0, whose residual is u itself
 
-r_j are the leave-one-out residuals of candidate j. The first mean is of one coefficient of u, so that each has weights of its own, the
-second of all. The preferences a and the trust b, which grows with n, are learned.
-"""
+r_j are the leave-one-out residuals of candidate j. The first mean is of one coefficient of u, so
+that each has weights of its own, the second of all. The preferences a and the trust b, which grows
+with n, are learned."""
 
 from __future__ import annotations
 
@@ -31,11 +32,21 @@ class Mixing(Kappa):
         self.log_trust = nn.Parameter(torch.full((2,), -1.0))
         self.growth = nn.Parameter(torch.tensor(0.5))
 
-    def mixed(self, residuals: Tensor, u: Tensor, count: Tensor) -> tuple[Float[Tensor, "b j q"], Float[Tensor, "b n q"]]:
-        """The weights of the candidates for each coefficient, and the residuals that their mixture with answering zero leaves."""
-        errors = torch.cat([residuals.square().sum(-2), u.square().sum(-2)[:, None]], 1) / count[:, None, None]
+    def mixed(
+        self, residuals: Tensor, u: Tensor, count: Tensor
+    ) -> tuple[Float[Tensor, "b j q"], Float[Tensor, "b n q"]]:
+        """The weights of the candidates for each coefficient, and the residuals that their mixture
+        with answering zero leaves."""
+        errors = (
+            torch.cat([residuals.square().sum(-2), u.square().sum(-2)[:, None]], 1)
+            / count[:, None, None]
+        )
         unit = errors[:, -1:].sum(-1, keepdim=True).clamp(min=1e-200)
-        trust = (self.log_trust[:, None, None, None] + self.growth * (count[:, None, None] / 50).log()).double().exp()
+        trust = (
+            (self.log_trust[:, None, None, None] + self.growth * (count[:, None, None] / 50).log())
+            .double()
+            .exp()
+        )
         logits = self.preference.double() - trust[0] * (errors / unit + FLOOR).log()
         logits = logits - trust[1] * (errors.sum(-1, keepdim=True) / unit + FLOOR).log()
         mix, nothing = logits.softmax(1).tensor_split([-1], 1)

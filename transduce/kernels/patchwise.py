@@ -1,4 +1,5 @@
-"""A kernel at every patch of a field: the examples are compared, and their values transported, patch by patch.
+"""A kernel at every patch of a field: the examples are compared, and their values transported,
+patch by patch.
 
 u(y) = sum_i kappa(v_i(y), v(y))(u_i(y)),      one kappa for all patches y
 """
@@ -42,13 +43,20 @@ class Patchwise(Kappa):
         b, _, r, c, _ = v.shape
         return rearrange(self.of(sources, _each(v)), "(b r c) m e -> b m r c e", b=b, r=r, c=c)
 
-    def carry(self, sources: Any, v: Float[Tensor, "b n r c d"], u: Float[Tensor, "b n r c e"]) -> Float[Tensor, "b n r c e"]:
+    def carry(
+        self, sources: Any, v: Float[Tensor, "b n r c d"], u: Float[Tensor, "b n r c e"]
+    ) -> Float[Tensor, "b n r c e"]:
         b, _, r, c, _ = v.shape
-        return rearrange(self.of.carry(sources, _each(v), _each(u)), "(b r c) n e -> b n r c e", b=b, r=r, c=c)
+        return rearrange(
+            self.of.carry(sources, _each(v), _each(u)), "(b r c) n e -> b n r c e", b=b, r=r, c=c
+        )
 
     def weights(self, sources: Any, v: Float[Tensor, "b m r c d"]) -> Float[Tensor, "p h m n"]:
         """Of every patch."""
         return self.of.weights(sources, _each(v))
 
     def read(self, v: Any, u: Any) -> Any:
-        raise TransduceError("many regressions of fields in patches at once are not to be had. Regress them one by one.")
+        raise TransduceError(
+            "many regressions of fields in patches at once are not to be had. Regress them one by "
+            "one."
+        )

@@ -2,10 +2,10 @@
 
     O = B + delta,      B(v) = sum_m k(v_m, v) a_m,      a = (K + I)^-1 u
 
-B is what a `Metric` kernel k tells from all pairs (v_m, u_m) that were ever seen, whichever operator they came from: what these have in
-common. It is solved for once and kept in the weights. The layers that follow regress delta, by which the operator of the examples differs
-from the common one.
-"""
+B is what a `Metric` kernel k tells from all pairs (v_m, u_m) that were ever seen, whichever
+operator they came from: what these have in common. It is solved for once and kept in the weights.
+The layers that follow regress delta, by which the operator of the examples differs from the common
+one."""
 
 from __future__ import annotations
 
@@ -41,14 +41,20 @@ class Remembered(Kappa):
         self.requires_grad_(False)
 
     @torch.no_grad()
-    def remember(self, kernel: Metric | Local, v: Float[Tensor, "m d_v"], u: Float[Tensor, "m d_u"]) -> None:
+    def remember(
+        self, kernel: Metric | Local, v: Float[Tensor, "m d_v"], u: Float[Tensor, "m d_u"]
+    ) -> None:
         """Solve for B from these pairs, by the kernel that was learned."""
         self.kernel.load_state_dict(kernel.state_dict())
         self.points.copy_(v)
         self.coefficients.copy_(kernel.coefficients(v, u))
 
     def condition(
-        self, v: Float[Tensor, "b n d_v"], u: Float[Tensor, "b n d_u"], mask: Bool[Tensor, "b n"] | None = None, known: Known | None = None
+        self,
+        v: Float[Tensor, "b n d_v"],
+        u: Float[Tensor, "b n d_u"],
+        mask: Bool[Tensor, "b n"] | None = None,
+        known: Known | None = None,
     ) -> Left:
         return Left(u - self.B(v), torch.ones_like(u[..., 0]))
 
@@ -59,14 +65,22 @@ class Remembered(Kappa):
     def forward(self, sources: Left, v: Float[Tensor, "b m d_v"]) -> Float[Tensor, "b m d_u"]:
         return self.B(v)
 
-    def carry(self, sources: Left, v: Float[Tensor, "b n d_v"], u: Float[Tensor, "b n d_u"]) -> Float[Tensor, "b n d_u"]:
+    def carry(
+        self, sources: Left, v: Float[Tensor, "b n d_v"], u: Float[Tensor, "b n d_u"]
+    ) -> Float[Tensor, "b n d_u"]:
         return sources.residual
 
-    def read(self, v: Float[Tensor, "1 n d_v"], u: Float[Tensor, "1 n d_u"]) -> Float[Tensor, "1 n d_u"]:
+    def read(
+        self, v: Float[Tensor, "1 n d_v"], u: Float[Tensor, "1 n d_u"]
+    ) -> Float[Tensor, "1 n d_u"]:
         return self.B(v)
 
     def split(
-        self, read: Float[Tensor, "1 n d_u"], u: Float[Tensor, "b n d_u"], mask: Bool[Tensor, "b n"], carry: bool = True
+        self,
+        read: Float[Tensor, "1 n d_u"],
+        u: Float[Tensor, "b n d_u"],
+        mask: Bool[Tensor, "b n"],
+        carry: bool = True,
     ) -> Float[Tensor, "b n d_u"]:
         return torch.where(mask[..., None], u - read, u + read)
 

@@ -1,11 +1,17 @@
-"""The two linear systems of kernel ridge regression, and the leave-one-out residuals that come with them.
+"""The two linear systems of kernel ridge regression, and the leave-one-out residuals that come with
+them.
 
-    n x n    alpha = (K + lambda I)^-1 u             r_i = alpha_i / P_ii,  P = (K + lambda I)^-1        u_hat(v) = k(v) alpha
-    p x p    theta = (Psi^T Psi + lambda I)^-1 Psi^T u    P_ii = (1 - h_ii) / lambda,  h = psi_i Q psi_i^T    u_hat(v) = psi(v) theta
+    n x n
+    alpha = (K + lambda I)^-1 u
+    r_i = alpha_i / P_ii,  P = (K + lambda I)^-1
+    u_hat(v) = k(v) alpha
+    p x p
+    theta = (Psi^T Psi + lambda I)^-1 Psi^T u
+    P_ii = (1 - h_ii) / lambda,  h = psi_i Q psi_i^T
+    u_hat(v) = psi(v) theta
 
-They agree where K = Psi Psi^T. The first costs n^3, the second n p^2. Either keeps a factor W of the inverse, W^T W = P or Q, which is
-what variances and updates need.
-"""
+They agree where K = Psi Psi^T. The first costs n^3, the second n p^2. Either keeps a factor W of
+the inverse, W^T W = P or Q, which is what variances and updates need."""
 
 from __future__ import annotations
 
@@ -27,19 +33,25 @@ def identity_like(K: Float[Tensor, "... n n"]) -> Float[Tensor, "n n"]:
 
 
 def inverse_factor(K: Float[Tensor, "... n n"]) -> Float[Tensor, "... n n"]:
-    """W with W^T W = K^-1, by Cholesky; a matrix that rounding has made indefinite is raised by as little as will do."""
+    """W with W^T W = K^-1, by Cholesky; a matrix that rounding has made indefinite is raised by as
+    little as will do."""
     L, failed = torch.linalg.cholesky_ex(K)
     raised = SMALLEST_RIDGE
     while failed.any():
         if raised > 1 or not torch.isfinite(K).all():
-            raise TransduceError("a kernel matrix could not be factorised; expected finite features. Check the values of v.")
+            raise TransduceError(
+                "a kernel matrix could not be factorised; expected finite features. Check the "
+                "values of v."
+            )
         lift = raised * K.diagonal(dim1=-2, dim2=-1).mean(-1) * (failed > 0)
         L, failed = torch.linalg.cholesky_ex(K + lift[..., None, None] * identity_like(K))
         raised *= 10
     return torch.linalg.solve_triangular(L, identity_like(K).expand_as(L), upper=False)
 
 
-def apply_inverse(W: Float[Tensor, "b j n n"], u: Float[Tensor, "b n q"]) -> Float[Tensor, "b j n q"]:
+def apply_inverse(
+    W: Float[Tensor, "b j n n"], u: Float[Tensor, "b n q"]
+) -> Float[Tensor, "b j n q"]:
     """W^T W u for every factor, in whichever order is shorter."""
     if W.shape[-1] <= u.shape[-1]:
         return ((W.mT @ W).flatten(1, 2) @ u).view(*W.shape[:-1], u.shape[-1])
@@ -47,7 +59,8 @@ def apply_inverse(W: Float[Tensor, "b j n n"], u: Float[Tensor, "b n q"]) -> Flo
 
 
 class Solve(torch.autograd.Function):
-    """(K, u) -> alpha = K^-1 u, the diagonal of K^-1, and W with W^T W = K^-1, which is not differentiated; u is common to all K."""
+    """(K, u) -> alpha = K^-1 u, the diagonal of K^-1, and W with W^T W = K^-1, which is not
+    differentiated; u is common to all K."""
 
     @staticmethod
     def forward(ctx: Any, K: Tensor, u: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -68,8 +81,8 @@ class Solve(torch.autograd.Function):
 
 
 def without(W: Float[Tensor, "... n n"], i: int) -> Float[Tensor, "... p p"]:
-    """The factor of the matrix without row and column i: W's other columns, reflected so that column i lies along the first axis, which
-    is then dropped. W need not be triangular."""
+    """The factor of the matrix without row and column i: W's other columns, reflected so that
+    column i lies along the first axis, which is then dropped. W need not be triangular."""
     w = W[..., i]
     mirror = w.clone()
     mirror[..., 0] += torch.where(w[..., 0] < 0, -1.0, 1.0) * w.norm(dim=-1)
@@ -78,12 +91,18 @@ def without(W: Float[Tensor, "... n n"], i: int) -> Float[Tensor, "... p p"]:
     return (rest - 2 * mirror * (mirror.mT @ rest))[..., 1:, :]
 
 
-def extended(W: Float[Tensor, "... n n"], rows: Float[Tensor, "... k p"]) -> Float[Tensor, "... p p"]:
+def extended(
+    W: Float[Tensor, "... n n"], rows: Float[Tensor, "... k p"]
+) -> Float[Tensor, "... p p"]:
     """The factor of the matrix with these k = p - n rows more, and with their columns."""
     for i in range(rows.shape[-2]):
         n = W.shape[-1]
         across, corner = W @ rows[..., i, :n, None], rows[..., i, n]
-        left = (corner - across.square().sum((-2, -1))).clamp(min=SMALLEST_RIDGE * corner.abs()).sqrt()[..., None, None]
+        left = (
+            (corner - across.square().sum((-2, -1)))
+            .clamp(min=SMALLEST_RIDGE * corner.abs())
+            .sqrt()[..., None, None]
+        )
         last = torch.cat([-across.mT @ W, torch.ones_like(left)], -1) / left
         W = torch.cat([nn.functional.pad(W, (0, 1)), last], -2)
     return W

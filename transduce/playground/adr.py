@@ -1,8 +1,8 @@
 """The tab of curves: an advection-diffusion-reaction operator that its examples alone tell of.
 
-Nothing is kept for a visitor: each request says which operator it means, by a seed and the sliders, and which of its POOL examples are
-given. What was drawn or regressed last is remembered, so that a drag takes only a prediction.
-"""
+Nothing is kept for a visitor: each request says which operator it means, by a seed and the sliders,
+and which of its POOL examples are given. What was drawn or regressed last is remembered, so that a
+drag takes only a prediction."""
 
 from __future__ import annotations
 
@@ -43,7 +43,8 @@ class Hidden(BaseModel, frozen=True):
 
 
 class Given(BaseModel):
-    """What the regression is given: examples of an operator, by their numbers in its pool; strangers: those that come from another."""
+    """What the regression is given: examples of an operator, by their numbers in its pool;
+    strangers: those that come from another."""
 
     hidden: Hidden
     examples: Indices
@@ -51,7 +52,8 @@ class Given(BaseModel):
 
 
 class Asked(Given):
-    """An initial state to answer for; chosen: the example to leave out for comparison, if one is."""
+    """An initial state to answer for; chosen: the example to leave out for comparison, if one
+    is."""
 
     v: State
     chosen: int | None = None
@@ -64,12 +66,15 @@ def _family(hidden: Hidden) -> AdvectionDiffusionReaction:
 @lru_cache(maxsize=16)
 def solver(hidden: Hidden) -> AdvectionDiffusionReactionOperator:
     """The operator itself, which the regression never sees."""
-    return replace(_family(hidden).sample_operator(generator_for("test", OPERATOR, hidden.seed)), k=hidden.k)
+    return replace(
+        _family(hidden).sample_operator(generator_for("test", OPERATOR, hidden.seed)), k=hidden.k
+    )
 
 
 @lru_cache(maxsize=16)
 def pool(hidden: Hidden) -> tuple[ExampleSet, torch.Tensor]:
-    """All its examples, and the images of the same functions under another operator, which does not react and so never blows up."""
+    """All its examples, and the images of the same functions under another operator, which does not
+    react and so never blows up."""
     family = _family(hidden)
     pairs = family.sample_pairs(solver(hidden), POOL, generator_for("test", PAIRS, hidden.seed))
     stranger = replace(family.sample_operator(generator_for("test", STRANGER, hidden.seed)), k=0.0)
@@ -80,7 +85,8 @@ def examples_of(given: Given) -> ExampleSet:
     """The pairs that a regression is given, strangers among them."""
     if not given.examples or len(set(given.examples)) < len(given.examples):
         raise TransduceError(
-            f"{len(given.examples)} examples, {len(set(given.examples))} of them distinct; expected one or more, each once."
+            f"{len(given.examples)} examples, {len(set(given.examples))} of them distinct; "
+            "expected one or more, each once."
         )
     pairs, foreign = pool(given.hidden)
     rows = torch.tensor(given.examples)
@@ -94,7 +100,9 @@ def regressed(given: Given) -> tuple[ConditionedOperator, float]:
 
 
 @lru_cache(maxsize=64)
-def _regressed(hidden: Hidden, examples: tuple[int, ...], strangers: tuple[int, ...]) -> tuple[ConditionedOperator, float]:
+def _regressed(
+    hidden: Hidden, examples: tuple[int, ...], strangers: tuple[int, ...]
+) -> tuple[ConditionedOperator, float]:
     pairs = examples_of(Given(hidden=hidden, examples=examples, strangers=strangers))
     start = time.perf_counter()
     return model("adr").regress(pairs), 1000 * (time.perf_counter() - start)
@@ -112,17 +120,31 @@ def predict(asked: Asked) -> dict[str, Any]:
     v = torch.tensor(asked.v)[None]
     start = time.perf_counter()
     u_hat, low, high = O.predict(v, band=0.9)
-    answer: dict[str, Any] = {"milliseconds": 1000 * (time.perf_counter() - start), "regression": regression}
+    answer: dict[str, Any] = {
+        "milliseconds": 1000 * (time.perf_counter() - start),
+        "regression": regression,
+    }
     answer |= {"u_hat": packed(u_hat[0]), "low": packed(low[0]), "high": packed(high[0])}
     truth = solver(asked.hidden)(v)
     if not torch.isfinite(truth).all() or not truth.any():
         return answer | {"truth": None}
-    errors = {"error": float(relative_l2(u_hat, truth)), "squared": float(relative_mse(u_hat, truth))}
-    return answer | errors | {"truth": packed(truth[0]), "inside": float(((low <= truth) & (truth <= high)).double().mean())}
+    errors = {
+        "error": float(relative_l2(u_hat, truth)),
+        "squared": float(relative_mse(u_hat, truth)),
+    }
+    return (
+        answer
+        | errors
+        | {
+            "truth": packed(truth[0]),
+            "inside": float(((low <= truth) & (truth <= high)).double().mean()),
+        }
+    )
 
 
 def influences(asked: Asked) -> dict[str, Any]:
-    """What each example added to the answer's energy |u|^2 / 2, and the answer without the chosen one."""
+    """What each example added to the answer's energy |u|^2 / 2, and the answer without the chosen
+    one."""
     O, _ = regressed(asked)
     v = torch.tensor(asked.v)[None]
     answer: dict[str, Any] = {"influence": influence(O, v).tolist(), "without": None}
@@ -137,4 +159,9 @@ def outliers(given: Given) -> dict[str, Any]:
     found = outlier_scores(model("adr"), examples_of(given), n_regressions=REGRESSIONS)
     flagged = [given.examples[i] for i in torch.nonzero(found.flagged).flatten().tolist()]
     milliseconds = 1000 * (time.perf_counter() - start)
-    return {"flagged": flagged, "scores": found.scores.tolist(), "threshold": found.threshold, "milliseconds": milliseconds}
+    return {
+        "flagged": flagged,
+        "scores": found.scores.tolist(),
+        "threshold": found.threshold,
+        "milliseconds": milliseconds,
+    }

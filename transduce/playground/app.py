@@ -1,8 +1,7 @@
 """The page's server: what it looks like from `static/`, what it says from the modules of its tabs.
 
-Everything a browser loads comes from here, which the policy in the headers makes the browser hold to. Errors are the library's own, as
-{"detail": "..."}.
-"""
+Everything a browser loads comes from here, which the policy in the headers makes the browser hold
+to. Errors are the library's own, as {"detail": "..."}."""
 
 from __future__ import annotations
 
@@ -24,7 +23,10 @@ from .models import model
 
 STATIC = Path(__file__).parent / "static"
 HEADERS = {
-    "content-security-policy": "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; object-src 'none'",
+    "content-security-policy": (
+        "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors "
+        "'none'; object-src 'none'"
+    ),
     "cache-control": "no-cache",
     "referrer-policy": "no-referrer",
     "x-content-type-options": "nosniff",
@@ -63,7 +65,10 @@ def _headed(app: App) -> App:
     async def headed(scope: Scope, receive: Receive, send: Send) -> None:
         async def sent(message: MutableMapping[str, Any]) -> None:
             if message["type"] == "http.response.start":
-                message["headers"] = [*message["headers"], *((name.encode(), value.encode()) for name, value in HEADERS.items())]
+                message["headers"] = [
+                    *message["headers"],
+                    *((name.encode(), value.encode()) for name, value in HEADERS.items()),
+                ]
             await send(message)
 
         await app(scope, receive, sent)
@@ -85,8 +90,8 @@ ROUTES: dict[str, Callable[..., dict[str, Any]]] = {
 
 
 def warm_up() -> None:
-    """Have the first prediction ready when the page opens. One thread: a prediction is a matter of milliseconds, in which threads would
-    mostly wait for each other."""
+    """Have the first prediction ready when the page opens. One thread: a prediction is a matter of
+    milliseconds, in which threads would mostly wait for each other."""
     torch.set_num_threads(1)
     asked = adr.Asked(hidden=adr.Hidden(seed=1), examples=tuple(range(30)), v=(0.0,) * adr.POINTS)
     adr.influences(asked)
@@ -94,7 +99,8 @@ def warm_up() -> None:
 
 
 def warm_the_rest() -> None:
-    """Have the other models ready soon after, while the page is looked at. Not a daemon: what torch does must come to an end."""
+    """Have the other models ready soon after, while the page is looked at. Not a daemon: what torch
+    does must come to an end."""
     threading.Thread(target=_load_the_rest).start()
 
 

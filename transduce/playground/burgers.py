@@ -1,7 +1,8 @@
-"""The tab of fields: Burgers' equation in two dimensions, v = s(., 0) -> u = s(., t), of a viscosity that the examples alone tell of.
+"""The tab of fields: Burgers' equation in two dimensions, v = s(., 0) -> u = s(., t), of a
+viscosity that the examples alone tell of.
 
-As with curves, a request says all: the operator by a seed and the sliders, the query by a number, or by its values once it was stirred.
-"""
+As with curves, a request says all: the operator by a seed and the sliders, the query by a number,
+or by its values once it was stirred."""
 
 from __future__ import annotations
 
@@ -74,12 +75,16 @@ def _query(stirred: Stirred) -> torch.Tensor:
         return _family(stirred.fluid).sample_starts(solver(stirred.fluid), 1, draw)
     v = torch.from_numpy(stirred.v.unpacked("v"))
     if v.shape != (2, points, points):
-        raise TransduceError(f"v has shape {tuple(v.shape)}; expected (2, {points}, {points}), the two components of a field.")
+        raise TransduceError(
+            f"v has shape {tuple(v.shape)}; expected (2, {points}, {points}), the two components "
+            "of a field."
+        )
     return v[None]
 
 
 def predict(stirred: Stirred) -> dict[str, Any]:
-    """The field after a time t as regressed, and as it is; v too, where the page does not know it yet."""
+    """The field after a time t as regressed, and as it is; v too, where the page does not know it
+    yet."""
     v = _query(stirred)
     O, regression = regressed(stirred.fluid, stirred.n)
     solving = BESIDE.submit(solver(stirred.fluid), v)  # as long as the answer takes
@@ -87,9 +92,22 @@ def predict(stirred: Stirred) -> dict[str, Any]:
     u_hat = O(v)
     milliseconds = 1000 * (time.perf_counter() - start)
     truth = solving.result()
-    errors = {"error": float(relative_l2(u_hat, truth)), "squared": float(relative_mse(u_hat, truth))}
-    fields = {"v": packed(v[0]) if stirred.v is None else None, "u_hat": packed(u_hat[0]), "truth": packed(truth[0])}
-    return {**fields, **errors, "milliseconds": milliseconds, "regression": regression, "viscosity": solver(stirred.fluid).nu}
+    errors = {
+        "error": float(relative_l2(u_hat, truth)),
+        "squared": float(relative_mse(u_hat, truth)),
+    }
+    fields = {
+        "v": packed(v[0]) if stirred.v is None else None,
+        "u_hat": packed(u_hat[0]),
+        "truth": packed(truth[0]),
+    }
+    return {
+        **fields,
+        **errors,
+        "milliseconds": milliseconds,
+        "regression": regression,
+        "viscosity": solver(stirred.fluid).nu,
+    }
 
 
 def show(stirred: Stirred) -> dict[str, Any]:

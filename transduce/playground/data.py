@@ -1,8 +1,9 @@
-"""The tab of one's own data: pairs and queries in files, the regression's answers back. Nothing is stored.
+"""The tab of one's own data: pairs and queries in files, the regression's answers back. Nothing is
+stored.
 
-An .npz file holds `v` and `u`, and `v_query` beside them or `v` in a file of its own; `x` if sensors are scattered. A .csv file has a
-function in each row, whose first cell says what it is: v, u or v_query.
-"""
+An .npz file holds `v` and `u`, and `v_query` beside them or `v` in a file of its own; `x` if
+sensors are scattered. A .csv file has a function in each row, whose first cell says what it is: v,
+u or v_query."""
 
 from __future__ import annotations
 
@@ -51,10 +52,15 @@ def arrays_of(upload: Upload) -> dict[str, np.ndarray]:
     try:
         body = base64.b64decode(upload.content, validate=True)
     except (binascii.Error, ValueError):
-        raise TransduceError(f"the content of {upload.name} is not base64. Send its bytes in that.") from None
+        raise TransduceError(
+            f"the content of {upload.name} is not base64. Send its bytes in that."
+        ) from None
     suffix = upload.name.lower().rpartition(".")[2]
     if suffix not in ("npz", "csv"):
-        raise TransduceError(f"{upload.name} is neither .npz nor .csv; expected one of these. Convert it, or use `transduce regress`.")
+        raise TransduceError(
+            f"{upload.name} is neither .npz nor .csv; expected one of these. Convert it, or use "
+            "`transduce regress`."
+        )
     try:
         return read_npz(body, BYTES) if suffix == "npz" else _kinds(body)
     except TransduceError as error:
@@ -65,7 +71,10 @@ def _kinds(body: bytes) -> dict[str, np.ndarray]:
     """The rows of a table by what their first cell says they are."""
     lines = 1 + body.count(b"\n") + body.count(b"\r") - body.count(b"\r\n")
     if lines > LINES:  # before it is split into them
-        raise TooLargeError(f"the table has {lines} lines; expected at most {LINES}, a function in each. Use `transduce regress` for more.")
+        raise TooLargeError(
+            f"the table has {lines} lines; expected at most {LINES}, a function in each. Use "
+            "`transduce regress` for more."
+        )
     rows: dict[str, list[bytes]] = {}
     for line in body.removeprefix(b"\xef\xbb\xbf").splitlines():
         kind, _, values = line.partition(b"," if b"," in line else b";" if b";" in line else b"\t")
@@ -74,7 +83,8 @@ def _kinds(body: bytes) -> dict[str, np.ndarray]:
     if not found:
         first = next(iter(rows), "")
         raise TransduceError(
-            f"its first row begins with {first[:40]!r}, and none with v, u or v_query; expected a function in each row, and first what it "
+            f"its first row begins with {first[:40]!r}, and none with v, u or v_query; expected a "
+            "function in each row, and first what it "
             "is, like v,0,0.31,0.58. Add that column."
         )
     return {kind: read_csv(table, BYTES) for kind, table in found.items()}
@@ -87,20 +97,25 @@ def read(uploads: list[Upload]) -> tuple[ExampleSet, np.ndarray, np.ndarray | No
     rest = [table for table in tables if "u" not in table]
     names = sorted({name for table in tables for name in table})
     if len(paired) != 1 or "v" not in paired[0]:
-        raise TransduceError(f"found {', '.join(names) or 'nothing'}; expected one file with the pairs, v and u. Name them so.")
+        raise TransduceError(
+            f"found {', '.join(names) or 'nothing'}; expected one file with the pairs, v and u. "
+            "Name them so."
+        )
     asked = [table for table in (paired[0], *rest) if "v_query" in table] or [
         {"v_query": table["v"]} | table for table in rest if "v" in table
     ]
     if len(asked) != 1:
         raise TransduceError(
-            f"found {', '.join(names)} and {len(asked) or 'no'} queries; expected functions to answer for, as v_query beside v and u, or "
+            f"found {', '.join(names)} and {len(asked) or 'no'} queries; expected functions to "
+            "answer for, as v_query beside v and u, or "
             "as v in one file more."
         )
     pairs = ExampleSet(paired[0]["v"], paired[0]["u"], paired[0].get("x"))
     v_query = asked[0]["v_query"]
     if len(pairs) > MOST or len(v_query) > MOST:
         raise TransduceError(
-            f"{len(pairs)} pairs and {len(v_query)} queries; this page takes up to {MOST} of each. For more, use `transduce regress`."
+            f"{len(pairs)} pairs and {len(v_query)} queries; this page takes up to {MOST} of "
+            "each. For more, use `transduce regress`."
         )
     return pairs, v_query, asked[0].get("x") if asked[0] is not paired[0] else None
 
@@ -108,7 +123,10 @@ def read(uploads: list[Upload]) -> tuple[ExampleSet, np.ndarray, np.ndarray | No
 def fitting(pairs: ExampleSet) -> dict[str, TransduceError | None]:
     """Whether each bundled model takes such pairs, or what it says against them."""
     said: dict[str, TransduceError | None] = {}
-    for name in sorted(weights.names(), key=lambda name: (name not in FIRST, FIRST.index(name) if name in FIRST else 0)):
+    for name in sorted(
+        weights.names(),
+        key=lambda name: (name not in FIRST, FIRST.index(name) if name in FIRST else 0),
+    ):
         try:
             with collecting_warnings():  # what the chosen one warns of is told once it regresses
                 model(name).regress(pairs[:1])
@@ -127,17 +145,29 @@ def regress(files: Files) -> dict[str, Any]:
     if name not in said:
         raise TransduceError(f"no model is called {name!r}; known: {', '.join(said)}.")
     if (error := said[name]) is not None:
-        raise TransduceError(f"{name}: {error}" + (f" These take it: {', '.join(fits)}." if fits else ""))
+        raise TransduceError(
+            f"{name}: {error}" + (f" These take it: {', '.join(fits)}." if fits else "")
+        )
     T = model(name)
     with collecting_warnings() as warned:
         start = time.perf_counter()
         O = T.regress(pairs)
-        u_hat, low, high = O.predict(v_query, x=x) if T.leaves_out else (O(v_query, x=x), None, None)
+        u_hat, low, high = (
+            O.predict(v_query, x=x) if T.leaves_out else (O(v_query, x=x), None, None)
+        )
         milliseconds = 1000 * (time.perf_counter() - start)
-    answer = {"model": name, "fits": fits, "n": len(pairs), "shape": list(u_hat.shape), "milliseconds": milliseconds}
+    answer = {
+        "model": name,
+        "fits": fits,
+        "n": len(pairs),
+        "shape": list(u_hat.shape),
+        "milliseconds": milliseconds,
+    }
     answer |= {"warnings": warned, "npz": base64.b64encode(write_npz({"u": u_hat})).decode()}
     drawn = {"v": v_query, "u": u_hat, "low": low, "high": high}
-    answer |= {key: None if array is None else packed(array[:DRAWN]) for key, array in drawn.items()}
+    answer |= {
+        key: None if array is None else packed(array[:DRAWN]) for key, array in drawn.items()
+    }
     return answer | {
         "examples": packed(pairs.u[:100]),
         "x": None if pairs.x is None else packed(pairs.x),
@@ -148,10 +178,18 @@ def regress(files: Files) -> dict[str, Any]:
 def sample(kind: str) -> bytes:
     """A file such as the page takes: 20 pairs and 3 queries of an operator."""
     task = AdvectionDiffusionReaction().sample_task(20, 3, generator_for("test", 0))
-    arrays = {"v": task.examples.v.numpy(), "u": task.examples.u.numpy(), "v_query": task.queries.v.numpy()}
+    arrays = {
+        "v": task.examples.v.numpy(),
+        "u": task.examples.u.numpy(),
+        "v_query": task.queries.v.numpy(),
+    }
     if kind == "npz":
         return write_npz(arrays)
-    return "".join(f"{name},{line}\n" for name, functions in arrays.items() for line in _table(functions).splitlines()).encode()
+    return "".join(
+        f"{name},{line}\n"
+        for name, functions in arrays.items()
+        for line in _table(functions).splitlines()
+    ).encode()
 
 
 def _table(functions: np.ndarray) -> str:

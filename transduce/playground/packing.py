@@ -1,4 +1,5 @@
-"""Arrays within JSON, both ways: {"shape": [...], "data": base64 of the bytes of 32-bit floats, little-endian}."""
+"""Arrays within JSON, both ways: {"shape": [...], "data": base64 of the bytes of 32-bit floats,
+little-endian}."""
 
 from __future__ import annotations
 
@@ -19,7 +20,9 @@ SIDES = 4  # the most axes of an array
 class Packed(BaseModel):
     """An array as the page sends it."""
 
-    shape: Annotated[list[Annotated[int, Field(ge=1, le=10_000)]], Field(min_length=1, max_length=SIDES)]
+    shape: Annotated[
+        list[Annotated[int, Field(ge=1, le=10_000)]], Field(min_length=1, max_length=SIDES)
+    ]
     data: str
 
     def unpacked(self, name: str) -> np.ndarray:
@@ -27,9 +30,14 @@ class Packed(BaseModel):
         try:
             content = base64.b64decode(self.data, validate=True)
         except (binascii.Error, ValueError):
-            raise TransduceError(f"{name} is not base64; expected the bytes of 32-bit floats in it.") from None
+            raise TransduceError(
+                f"{name} is not base64; expected the bytes of 32-bit floats in it."
+            ) from None
         if len(content) != FLOAT.itemsize * math.prod(self.shape):
-            raise TransduceError(f"{name} holds {len(content)} bytes; expected {FLOAT.itemsize} for each number of shape {self.shape}.")
+            raise TransduceError(
+                f"{name} holds {len(content)} bytes; expected {FLOAT.itemsize} for each number of "
+                f"shape {self.shape}."
+            )
         array = np.frombuffer(content, FLOAT).reshape(self.shape)
         if not np.isfinite(array).all():
             raise TransduceError(f"{name} holds values that are not finite; expected numbers.")

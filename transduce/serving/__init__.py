@@ -1,4 +1,5 @@
-"""`transduce serve`: examples in, an operator's id out; queries in, predictions out, over HTTP (docs/serving.md)."""
+"""`transduce serve`: examples in, an operator's id out; queries in, predictions out, over HTTP
+(docs/serving.md)."""
 
 from ..types import TransduceError
 
@@ -7,5 +8,6 @@ try:
     import uvicorn as uvicorn
 except ImportError:
     raise TransduceError(
-        "the server is fastapi's and uvicorn's, which are not installed. Install them: pip install -c constraints.txt -e '.[serve]'"
+        "the server is fastapi's and uvicorn's, which are not installed. Install them: pip "
+        "install -c constraints.txt -e '.[serve]'"
     ) from None

@@ -1,12 +1,13 @@
-"""The app behind `transduce serve`: examples in, the id of an operator out; queries in, predictions out.
+"""The app behind `transduce serve`: examples in, the id of an operator out; queries in, predictions
+out.
 
     POST   /operators               {v, u, x?, model?}        201 {id, model, n, ...}
     POST   /operators/{id}/predict  {v, x?, at?, band?}       200 {u, low?, high?, milliseconds}
     GET    /operators/{id}, /models, /health, /openapi.json
     DELETE /operators/{id}
 
-Bodies are JSON or npz, by Content-Type; predictions are either, by Accept. Regressions and predictions run in threads.
-"""
+Bodies are JSON or npz, by Content-Type; predictions are either, by Accept. Regressions and
+predictions run in threads."""
 
 from __future__ import annotations
 
@@ -48,26 +49,49 @@ def make_app(
     operators = Operators() if operators is None else operators  # an empty one is false
     default = next(iter(models))
     sizes = Sizes(answer=limits.body_bytes // 8)
-    app = FastAPI(title="transduce", description=__doc__, docs_url=None, redoc_url=None, lifespan=_sweeping(operators))
+    app = FastAPI(
+        title="transduce",
+        description=__doc__,
+        docs_url=None,
+        redoc_url=None,
+        lifespan=_sweeping(operators),
+    )
     app.add_middleware(Guard, limits=limits, clock=clock)
-    locked = [] if limits.token is None else [Depends(HTTPBearer(auto_error=False))]  # for the description: `Guard` asks for it
+    locked = (
+        [] if limits.token is None else [Depends(HTTPBearer(auto_error=False))]
+    )  # for the description: `Guard` asks for it
     always = problems(413, 408, 421, 429, 503)
     api = APIRouter(dependencies=locked, responses=always | (problems(401) if locked else {}))
 
     def found(id: str) -> Stored:
         stored = operators.get(id)
         if stored is None:
-            kept = f"they are kept for {operators.seconds:g} s after they are last used, or less if there are many"
-            raise RefusedError(404, f"there is no operator {id[:50]!r}, or no longer: {kept}. Send its examples again.")
+            kept = (
+                f"they are kept for {operators.seconds:g} s after they are last used, "
+                "or less if there are many"
+            )
+            raise RefusedError(
+                404,
+                f"there is no operator {id[:50]!r}, or no longer: {kept}. Send its examples again.",
+            )
         return stored
 
-    @api.post("/operators", status_code=201, responses=problems(400, 415, 422), openapi_extra=schemas.examples(list(models)))
+    @api.post(
+        "/operators",
+        status_code=201,
+        responses=problems(400, 415, 422),
+        openapi_extra=schemas.examples(list(models)),
+    )
     async def regress(
-        request: Request, response: Response, model: Annotated[str | None, Query(description="used if the body names none")] = None
+        request: Request,
+        response: Response,
+        model: Annotated[str | None, Query(description="used if the body names none")] = None,
     ) -> schemas.Operator:
         """Regress the operator that examples come from."""
         read = await _reader(request, limits.body_bytes)
-        stored = operators.add(await workers.run(lambda: condition(models, read(), model or default, sizes)))
+        stored = operators.add(
+            await workers.run(lambda: condition(models, read(), model or default, sizes))
+        )
         response.headers["location"] = f"/operators/{stored.id}"
         return _described(stored, operators.seconds)
 
@@ -104,7 +128,12 @@ def make_app(
     async def list_models() -> list[schemas.Model]:
         """The models that can be named."""
         return [
-            schemas.Model(name=name, dimensions=T.V.dims, channels={"v": T.V.channels, "u": T.U.channels}, bands=T.leaves_out)
+            schemas.Model(
+                name=name,
+                dimensions=T.V.dims,
+                channels={"v": T.V.channels, "u": T.U.channels},
+                bands=T.leaves_out,
+            )
             for name, T in models.items()
         ]
 
@@ -144,9 +173,16 @@ def _sweeping(operators: Operators) -> Callable[[FastAPI], Any]:
 
 async def _reader(request: Request, most: int) -> Callable[[], Mapping[str, Any]]:
     """What reads the fields of a request's body, once it is called in a thread."""
-    body, kind = await request.body(), request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    body, kind = (
+        await request.body(),
+        request.headers.get("content-type", "").partition(";")[0].strip().lower(),
+    )
     if kind not in (JSON, NPZ):
-        raise RefusedError(415, f"the body is of the type {kind[:50]!r}; expected the header Content-Type: {JSON}, or {NPZ}.")
+        raise RefusedError(
+            415,
+            f"the body is of the type {kind[:50]!r}; expected the header Content-Type: {JSON}, or "
+            f"{NPZ}.",
+        )
 
     return lambda: read_json(body, most) if kind == JSON else read_npz(body, most)
 
@@ -171,20 +207,38 @@ async def _refused(_: Request, refused: Any) -> Response:
 
 
 async def _unfit(_: Request, error: Any) -> Response:
-    status = 413 if isinstance(error, TooLargeError) else 400 if isinstance(error, MalformedError) else 422
+    status = (
+        413
+        if isinstance(error, TooLargeError)
+        else 400
+        if isinstance(error, MalformedError)
+        else 422
+    )
     return JSONResponse({"detail": str(error)}, status)
 
 
 def _not_allowed(routes: list[Any]) -> Callable[[Request, Any], Any]:
-    """Starlette names the methods of one route alone; here those of all routes that the path fits."""
+    """Starlette names the methods of one route alone; here those of all routes that the path
+    fits."""
 
     async def answer(request: Request, _: Any) -> Response:
-        methods = {method for route in routes if route.matches(request.scope)[0] != Match.NONE for method in route.methods}
+        methods = {
+            method
+            for route in routes
+            if route.matches(request.scope)[0] != Match.NONE
+            for method in route.methods
+        }
         allowed = ", ".join(sorted(methods))
-        return JSONResponse({"detail": f"{request.method} is not answered here; expected {allowed}."}, 405, {"allow": allowed})
+        return JSONResponse(
+            {"detail": f"{request.method} is not answered here; expected {allowed}."},
+            405,
+            {"allow": allowed},
+        )
 
     return answer
 
 
 async def _failed(_: Request, error: Exception) -> Response:
-    return JSONResponse({"detail": "the server failed at this request, and goes on. Its log says why."}, 500)
+    return JSONResponse(
+        {"detail": "the server failed at this request, and goes on. Its log says why."}, 500
+    )

@@ -1,9 +1,10 @@
-"""Arrays from the bytes of a request, whoever sent it, and back: npz, JSON, CSV. No pickle is read. Memory, beside the body's own, stays
-within 4 times the bytes that are allowed, and within 12 times for CSV.
+"""Arrays from the bytes of a request, whoever sent it, and back: npz, JSON, CSV. No pickle is read.
+Memory, beside the body's own, stays within 4 times the bytes that are allowed, and within 12 times
+for CSV.
 
-The header of an array in an npz file says how large it is, and so does the zip archive around it; neither is believed unchecked. In JSON
-arrays are lists of lists of numbers; a list takes far more memory than the two bytes of "[]", and a number than those of "0.5,", so there
-may only be so many.
+The header of an array in an npz file says how large it is, and so does the zip archive around it;
+neither is believed unchecked. In JSON arrays are lists of lists of numbers; a list takes far more
+memory than the two bytes of "[]", and a number than those of "0.5,", so there may only be so many.
 """
 
 from __future__ import annotations
@@ -24,7 +25,10 @@ from ..types import TransduceError
 ENTRIES = 16  # the most arrays of an npz body
 ENTRY = b"PK\1\2"  # how the archive's list of contents begins each
 SEPARATORS = ";\t,"
-LIST, NUMBER = 256, 16  # bytes that are allowed for each of either in a JSON body; they take some 100 and 50
+LIST, NUMBER = (
+    256,
+    16,
+)  # bytes that are allowed for each of either in a JSON body; they take some 100 and 50
 OBJECTS, QUOTES = 8, 64  # the most of "{" and of quotation marks in it
 AXES = 4  # the most of an array: functions, channels, and a grid of two
 
@@ -38,79 +42,124 @@ class MalformedError(TransduceError):
 
 
 def read_npz(body: bytes, most: int) -> dict[str, np.ndarray]:
-    """The arrays of an npz file by name: finite numbers, of at most `most` bytes together once they are unpacked.
+    """The arrays of an npz file by name: finite numbers, of at most `most` bytes together once they
+    are unpacked.
 
     >>> read_npz(write_npz({"v": np.zeros((7, 101))}), most=2**20)["v"].shape
     (7, 101)
     """
     if body.count(ENTRY) > ENTRIES:  # before the archive is opened, which would list them all
-        raise TransduceError(f"the npz body holds {body.count(ENTRY)} arrays; expected at most {ENTRIES}, such as v and u.")
+        raise TransduceError(
+            f"the npz body holds {body.count(ENTRY)} arrays; expected at most {ENTRIES}, such as "
+            "v and u."
+        )
     try:
         with zipfile.ZipFile(io.BytesIO(body)) as archive:
             _check_entries(archive.infolist(), most)
-            return {entry.filename.removesuffix(".npy"): _read_entry(archive, entry) for entry in archive.infolist()}
+            return {
+                entry.filename.removesuffix(".npy"): _read_entry(archive, entry)
+                for entry in archive.infolist()
+            }
     except TransduceError:
         raise
     except Exception as error:  # zipfile, zlib and numpy each have their own for a damaged file
         raise MalformedError(
-            f"the body of {len(body)} bytes cannot be read as npz ({brief(error)}); expected what numpy.savez writes. Write it again."
+            f"the body of {len(body)} bytes cannot be read as npz ({brief(error)}); expected what "
+            "numpy.savez writes. Write it again."
         ) from None
 
 
 def _check_entries(entries: list[zipfile.ZipInfo], most: int) -> None:
     size = sum(entry.file_size for entry in entries)
     if size > most:
-        raise TooLargeError(f"the npz body unpacks to {size} bytes; expected at most {most}. Send fewer functions, or fewer points.")
+        raise TooLargeError(
+            f"the npz body unpacks to {size} bytes; expected at most {most}. Send fewer "
+            "functions, or fewer points."
+        )
     if len({entry.filename for entry in entries}) < len(entries):
-        raise TransduceError("the npz body holds two arrays of one name; expected one of each, such as v and u.")
+        raise TransduceError(
+            "the npz body holds two arrays of one name; expected one of each, such as v and u."
+        )
     for entry in entries:
-        if not entry.filename.endswith(".npy") or entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        if not entry.filename.endswith(".npy") or entry.compress_type not in (
+            zipfile.ZIP_STORED,
+            zipfile.ZIP_DEFLATED,
+        ):
             raise TransduceError(
-                f"{entry.filename!r} in the npz body is no array that numpy.savez or savez_compressed writes. Use one of these."
+                f"{entry.filename!r} in the npz body is no array that numpy.savez or "
+                "savez_compressed writes. Use one of these."
             )
 
 
 def _read_entry(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> np.ndarray:
-    """The numbers behind one header, whose size is compared with what is there before any memory is taken."""
+    """The numbers behind one header, whose size is compared with what is there before any memory is
+    taken."""
     with archive.open(entry) as file:
         content = file.read(entry.file_size + 1)
     stream, name = io.BytesIO(content), entry.filename.removesuffix(".npy")
     version = np.lib.format.read_magic(stream)
-    read_header = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}[version]
+    read_header = {
+        (1, 0): np.lib.format.read_array_header_1_0,
+        (2, 0): np.lib.format.read_array_header_2_0,
+    }[version]
     shape, fortran, dtype = read_header(stream)
     if dtype.hasobject:
         raise TransduceError(
-            f"{name} holds Python objects, which is a pickle and is not read; expected numbers. Convert it with .astype(float)."
+            f"{name} holds Python objects, which is a pickle and is not read; expected numbers. "
+            "Convert it with .astype(float)."
         )
     if dtype.kind not in "fiub":
-        raise TransduceError(f"{name} holds {dtype} values; expected real numbers. Convert it with .astype(float).")
-    if any(side < 0 for side in shape) or math.prod(shape) * dtype.itemsize != len(content) - stream.tell():
         raise TransduceError(
-            f"{name} says that its shape is {shape}, and holds {len(content) - stream.tell()} bytes of {dtype}. Write it again."
+            f"{name} holds {dtype} values; expected real numbers. Convert it with .astype(float)."
         )
-    array = np.frombuffer(content, dtype, offset=stream.tell()).reshape(shape, order="F" if fortran else "C")
+    if (
+        any(side < 0 for side in shape)
+        or math.prod(shape) * dtype.itemsize != len(content) - stream.tell()
+    ):
+        raise TransduceError(
+            f"{name} says that its shape is {shape}, and holds {len(content) - stream.tell()} "
+            f"bytes of {dtype}. Write it again."
+        )
+    array = np.frombuffer(content, dtype, offset=stream.tell()).reshape(
+        shape, order="F" if fortran else "C"
+    )
     return _finite(array.astype(dtype.newbyteorder("=")), name)
 
 
 def read_json(body: bytes, most: int) -> dict[str, Any]:
-    """The object that a JSON body is, its lists as arrays of finite numbers in double precision. most: the bytes that are allowed, of which
-    each list and each number takes its share.
+    """The object that a JSON body is, its lists as arrays of finite numbers in double precision.
+    most: the bytes that are allowed, of which each list and each number takes its share.
 
     >>> read_json(b'{"v": [[0, 1, 0]], "band": 0.9}', most=2**20)
     {'v': array([[0., 1., 0.]]), 'band': 0.9}
     """
     for mark, what, share in ((b"[", "lists", LIST), (b",", "commas", NUMBER)):
         if body.count(mark) > most // share:
-            raise TooLargeError(f"the JSON body has {body.count(mark)} {what}; expected at most {most // share}. Send npz instead.")
+            raise TooLargeError(
+                f"the JSON body has {body.count(mark)} {what}; expected at most {most // share}. "
+                "Send npz instead."
+            )
     if body.count(b"{") > OBJECTS or body.count(b'"') > QUOTES:
-        raise TransduceError('the JSON body holds many objects or texts; expected one object, such as {"v": [[0, 0.5, 0]]}.')
+        raise TransduceError(
+            "the JSON body holds many objects or texts; expected one object, such as "
+            '{"v": [[0, 0.5, 0]]}.'
+        )
     try:
         content = from_json(body, allow_inf_nan=False)
     except ValueError as error:
-        raise MalformedError(f'the body is not JSON ({brief(error)}); expected an object such as {{"v": [[0, 0.5, 0]]}}.') from None
+        raise MalformedError(
+            f"the body is not JSON ({brief(error)}); expected an object such as "
+            f'{{"v": [[0, 0.5, 0]]}}.'
+        ) from None
     if not isinstance(content, dict):
-        raise TransduceError(f'the body is a JSON {type(content).__name__}; expected an object such as {{"v": [[0, 0.5, 0]]}}.')
-    return {name: _array(value, name) if isinstance(value, list) else value for name, value in content.items()}
+        raise TransduceError(
+            f"the body is a JSON {type(content).__name__}; expected an object such as "
+            f'{{"v": [[0, 0.5, 0]]}}.'
+        )
+    return {
+        name: _array(value, name) if isinstance(value, list) else value
+        for name, value in content.items()
+    }
 
 
 def _array(values: list[Any], name: str) -> np.ndarray:
@@ -120,40 +169,61 @@ def _array(values: list[Any], name: str) -> np.ndarray:
         lengths = set(map(len, values))
         if len(lengths) > 1:
             raise TransduceError(
-                f"{name} has rows of {min(lengths)} and of {max(lengths)} values; expected every function on the same points."
+                f"{name} has rows of {min(lengths)} and of {max(lengths)} values; expected every "
+                "function on the same points."
             )
         shape.append(*lengths)
         values = list(chain.from_iterable(values))
     if not set(map(type, values)) <= {int, float}:
-        raise TransduceError(f"{name} holds something else than numbers, or lists of them to {AXES} levels. Send numbers.")
+        raise TransduceError(
+            f"{name} holds something else than numbers, or lists of them to {AXES} levels. Send "
+            "numbers."
+        )
     try:
         return _finite(np.array(values, np.float64).reshape(shape), name)
     except OverflowError:
-        raise TransduceError(f"{name} holds a whole number that is too large for a floating-point one. Send smaller numbers.") from None
+        raise TransduceError(
+            f"{name} holds a whole number that is too large for a floating-point one. Send "
+            "smaller numbers."
+        ) from None
 
 
 def read_csv(body: bytes, most: int) -> np.ndarray:
-    """A table of finite numbers, a row for each function, of at most `most` bytes as text and as numbers. The first line may name the
-    columns; commas, semicolons, tabs or blanks stand between.
+    """A table of finite numbers, a row for each function, of at most `most` bytes as text and as
+    numbers. The first line may name the columns; commas, semicolons, tabs or blanks stand between.
 
     >>> read_csv(b"0,0.5,1\\n1,2,3\\n", most=1000).shape
     (2, 3)
     """
-    if max(len(body), 8 * (1 + body.count(b"\n") + sum(body.count(mark) for mark in (b",", b";", b"\t", b" ")))) > most:
-        raise TooLargeError(f"the table of {len(body)} bytes is too large; expected at most {most}, at 8 for each number. Send fewer rows.")
+    if (
+        max(
+            len(body),
+            8
+            * (1 + body.count(b"\n") + sum(body.count(mark) for mark in (b",", b";", b"\t", b" "))),
+        )
+        > most
+    ):
+        raise TooLargeError(
+            f"the table of {len(body)} bytes is too large; expected at most {most}, at 8 for each "
+            "number. Send fewer rows."
+        )
     try:
         text = body.decode("utf-8-sig").strip()
         first, _, rest = text.partition("\n")
         separator = next((mark for mark in SEPARATORS if mark in first), None)
         named = not any(_is_number(cell) for cell in first.split(separator))
         if not (rest.strip() if named else text):
-            raise TransduceError("the table holds no numbers; expected a row for each function, with commas between its values.")
+            raise TransduceError(
+                "the table holds no numbers; expected a row for each function, with commas "
+                "between its values."
+            )
         table = np.loadtxt(io.StringIO(rest if named else text), delimiter=separator, ndmin=2)
     except TransduceError:
         raise
     except ValueError as error:
         raise TransduceError(
-            f"the table cannot be read ({brief(error).partition('; use')[0]}); expected rows of equal length, numbers like 0.5 with commas "
+            f"the table cannot be read ({brief(error).partition('; use')[0]}); expected rows of "
+            "equal length, numbers like 0.5 with commas "
             "between."
         ) from None
     return _finite(table, "the table")
@@ -170,7 +240,10 @@ def _is_number(cell: str) -> bool:
 def _finite(array: np.ndarray, name: str) -> np.ndarray:
     if not np.isfinite(array).all():
         count = int((~np.isfinite(array)).sum())
-        raise TransduceError(f"{count} of {array.size} values of {name} are not finite; expected numbers. Drop those or fill the gaps.")
+        raise TransduceError(
+            f"{count} of {array.size} values of {name} are not finite; expected numbers. Drop "
+            "those or fill the gaps."
+        )
     return array
 
 

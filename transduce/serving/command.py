@@ -18,29 +18,54 @@ TOKEN = 16  # characters at least
 
 
 def serve(
-    models: Sequence[str], host: str, port: int, token: str | None, body_bytes: int, rate: float, expire: float, say: Callable[[str], None]
+    models: Sequence[str],
+    host: str,
+    port: int,
+    token: str | None,
+    body_bytes: int,
+    rate: float,
+    expire: float,
+    say: Callable[[str], None],
 ) -> None:
     """Serve models by name, or from their files, until stopped. `say` is told the address."""
     loopback = is_loopback(host)
     if not loopback and token is None:
-        raise TransduceError(f"{host} can be reached from other machines; expected a token. Set TRANSDUCE_TOKEN, or leave out --host.")
-    if token is not None and (len(token) < TOKEN or not token.isascii() or not token.isprintable() or " " in token):
         raise TransduceError(
-            f"the token has {len(token)} characters; expected {TOKEN} or more, of ASCII without blanks. Try `openssl rand -hex 16`."
+            f"{host} can be reached from other machines; expected a token. Set TRANSDUCE_TOKEN, "
+            "or leave out --host."
+        )
+    if token is not None and (
+        len(token) < TOKEN or not token.isascii() or not token.isprintable() or " " in token
+    ):
+        raise TransduceError(
+            f"the token has {len(token)} characters; expected {TOKEN} or more, of ASCII without "
+            "blanks. Try `openssl rand -hex 16`."
         )
     stems = [Path(name).stem for name in models]
     if len(set(stems)) < len(stems):
-        raise TransduceError(f"the models are called {', '.join(stems)}; expected each name once. Leave one out, or rename its file.")
+        raise TransduceError(
+            f"the models are called {', '.join(stems)}; expected each name once. Leave one out, "
+            "or rename its file."
+        )
     torch.set_num_threads(1)  # requests share the cores
     app = make_app(
         {stem: Transducer.from_pretrained(name) for stem, name in zip(stems, models, strict=True)},
-        Limits(body_bytes=body_bytes, bodies_bytes=4 * body_bytes, rate=rate, loopback=loopback, token=token),
+        Limits(
+            body_bytes=body_bytes,
+            bodies_bytes=4 * body_bytes,
+            rate=rate,
+            loopback=loopback,
+            token=token,
+        ),
         Operators(expire, most_bytes=16 * body_bytes),
     )
 
     def ready(url: str) -> None:
         needed = "" if token is None else "-H 'Authorization: Bearer TOKEN' "
         say(f"{', '.join(models)} served at {url}; Ctrl-C stops it")
-        say(f"curl {needed}-H 'Content-Type: application/x-npz' --data-binary @pairs.npz {url}/operators?model={stems[0]}")
+        say(
+            f"curl {needed}-H 'Content-Type: application/x-npz' --data-binary @pairs.npz "
+            f"{url}/operators?model={stems[0]}"
+        )
 
     start(app, host, port, ready)

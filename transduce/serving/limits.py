@@ -1,7 +1,10 @@
-"""What a request must keep to before an app sees it: the host it names, how often it comes, its token, the size of its body and the time
-that it takes. What does not is answered here, in JSON: {"detail": "..."}.
+"""What a request must keep to before an app sees it: the host it names, how often it comes, its
+token, the size of its body and the time that it takes. What does not is answered here, in JSON:
+{"detail": "..."}.
 
-    tokens(t) = min(burst, tokens(s) + rate (t - s)),       a request takes one        (of each client's address)
+    tokens(t) = min(burst, tokens(s) + rate (t - s)),
+    a request takes one
+    (of each client's address)
 """
 
 from __future__ import annotations
@@ -23,17 +26,25 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 SLICE = 2**16  # bytes of an answer that are sent at once
-READING, PACE = 60.0, 2**16  # seconds for an answer to be read whole, or as many as it takes at so many bytes a second
-ADDRESSES = 4096  # clients whose rate is remembered; the one that was silent for longest is forgotten first
+READING, PACE = (
+    60.0,
+    2**16,
+)  # seconds for an answer to be read whole, or as many as it takes at so many bytes a second
+ADDRESSES = (
+    4096  # clients whose rate is remembered; the one that was silent for longest is forgotten first
+)
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What is accepted of clients. rate: requests a second of each address; two seconds' worth may come at once. loopback: whether only
-    this machine is served, so that no other host can be meant. token: what requests must carry, but those to `open_paths`."""
+    """What is accepted of clients. rate: requests a second of each address; two seconds' worth may
+    come at once. loopback: whether only this machine is served, so that no other host can be meant.
+    token: what requests must carry, but those to `open_paths`."""
 
     body_bytes: int = 32 * 2**20
-    bodies_bytes: int = 128 * 2**20  # of all bodies under way, and of all answers that are not yet read
+    bodies_bytes: int = (
+        128 * 2**20
+    )  # of all bodies under way, and of all answers that are not yet read
     body_seconds: float = 30.0
     rate: float = 100.0
     loopback: bool = True
@@ -54,7 +65,8 @@ class GoneError(Exception):
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a name or an address, as in `--host` or in a Host header without its port, is that of this machine alone."""
+    """Whether a name or an address, as in `--host` or in a Host header without its port, is that of
+    this machine alone."""
     try:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
@@ -66,7 +78,9 @@ class Guard:
 
     def __init__(self, app: App, limits: Limits, clock: Callable[[], float] = time.monotonic):
         self.app, self.limits, self.clock = app, limits, clock
-        self.buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()  # address -> tokens, and when there were as many
+        self.buckets: OrderedDict[str, tuple[float, float]] = (
+            OrderedDict()
+        )  # address -> tokens, and when there were as many
         self.held = 0  # bytes of bodies
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -75,7 +89,10 @@ class Guard:
             return
         taken = 0
         try:
-            headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
+            headers = {
+                name.decode("latin-1").lower(): value.decode("latin-1")
+                for name, value in scope["headers"]
+            }
             self._check_host(headers)
             self._check_rate(scope)
             self._check_token(headers, scope["path"])
@@ -90,11 +107,16 @@ class Guard:
             self.held -= taken
 
     def _check_host(self, headers: dict[str, str]) -> None:
-        """A page elsewhere may have its own name resolve to this machine; its browser then still sends that name."""
+        """A page elsewhere may have its own name resolve to this machine; its browser then still
+        sends that name."""
         host = headers.get("host", "")
         name = host if host.endswith("]") else host.rpartition(":")[0] or host
         if self.limits.loopback and not is_loopback(name):
-            raise RefusedError(421, f"the request names the host {host[:100]!r}; this server is for localhost. Use its address, 127.0.0.1.")
+            raise RefusedError(
+                421,
+                f"the request names the host {host[:100]!r}; this server is for localhost. Use "
+                "its address, 127.0.0.1.",
+            )
 
     def _check_rate(self, scope: Scope) -> None:
         address, now = (scope.get("client") or ("",))[0], self.clock()
@@ -106,29 +128,52 @@ class Guard:
             self.buckets.popitem(last=False)
         if tokens < 1:
             wait = math.ceil((1 - tokens) / self.limits.rate)
-            raise RefusedError(429, f"more than {self.limits.rate:g} requests a second came. Wait {wait} s.", {"retry-after": str(wait)})
+            raise RefusedError(
+                429,
+                f"more than {self.limits.rate:g} requests a second came. Wait {wait} s.",
+                {"retry-after": str(wait)},
+            )
 
     def _check_token(self, headers: dict[str, str], path: str) -> None:
         if self.limits.token is None or path in self.limits.open_paths:
             return
         kind, _, given = headers.get("authorization", "").partition(" ")
-        if kind.lower() != "bearer" or not hmac.compare_digest(given.strip().encode(), self.limits.token.encode()):
+        if kind.lower() != "bearer" or not hmac.compare_digest(
+            given.strip().encode(), self.limits.token.encode()
+        ):
             problem = "no token came" if not given else "the token is not this server's"
-            raise RefusedError(401, f"{problem}; expected the header Authorization: Bearer TOKEN.", {"www-authenticate": "Bearer"})
+            raise RefusedError(
+                401,
+                f"{problem}; expected the header Authorization: Bearer TOKEN.",
+                {"www-authenticate": "Bearer"},
+            )
 
     def _reserve(self, headers: dict[str, str]) -> int:
-        """Room for this request's body: as large as it says, or the largest there may be if it does not say."""
+        """Room for this request's body: as large as it says, or the largest there may be if it does
+        not say."""
         length, chunked = headers.get("content-length", ""), "transfer-encoding" in headers
-        size = int(length) if length.isdecimal() and not chunked else self.limits.body_bytes if chunked else 0
+        size = (
+            int(length)
+            if length.isdecimal() and not chunked
+            else self.limits.body_bytes
+            if chunked
+            else 0
+        )
         if size > self.limits.body_bytes:
             raise self._too_large(f"{size} bytes")
         if self.held + size > self.limits.bodies_bytes:
-            raise RefusedError(503, "too many large requests are under way. Wait 1 s.", {"retry-after": "1"})
+            raise RefusedError(
+                503, "too many large requests are under way. Wait 1 s.", {"retry-after": "1"}
+            )
         self.held += size
         return size
 
     def _too_large(self, what: str) -> RefusedError:
-        return RefusedError(413, f"the body has {what}; expected at most {self.limits.body_bytes}. Send fewer functions at a time, or npz.")
+        return RefusedError(
+            413,
+            f"the body has {what}; expected at most {self.limits.body_bytes}. Send fewer "
+            "functions at a time, or npz.",
+        )
 
     async def _body(self, receive: Receive) -> bytes:
         """The whole body, if it comes in time and is not too large."""
@@ -145,7 +190,10 @@ class Guard:
                     if not message.get("more_body", False):
                         return bytes(body)
         except TimeoutError:
-            detail = f"the body was not whole after {self.limits.body_seconds:g} s; {len(body)} bytes came. Send less at a time."
+            detail = (
+                f"the body was not whole after {self.limits.body_seconds:g} s; "
+                f"{len(body)} bytes came. Send less at a time."
+            )
             raise RefusedError(408, detail, {"connection": "close"}) from None
 
     def _counting(self, send: Send) -> Send:
@@ -157,8 +205,15 @@ class Guard:
                 begun.append(message)
                 return
             body = memoryview(message.get("body", b""))
-            if self.held + len(body) > self.limits.bodies_bytes:  # of an answer that comes in one piece, as all do that are large
-                await _answer(send, RefusedError(503, "too many large answers are under way. Wait 1 s.", {"retry-after": "1"}))
+            if (
+                self.held + len(body) > self.limits.bodies_bytes
+            ):  # of an answer that comes in one piece, as all do that are large
+                await _answer(
+                    send,
+                    RefusedError(
+                        503, "too many large answers are under way. Wait 1 s.", {"retry-after": "1"}
+                    ),
+                )
                 return
             self.held += len(body)
             try:
@@ -167,7 +222,13 @@ class Guard:
                         await send(begun.pop())
                     for place in range(0, max(1, len(body)), SLICE):
                         more = message.get("more_body", False) or place + SLICE < len(body)
-                        await send({"type": "http.response.body", "body": bytes(body[place : place + SLICE]), "more_body": more})
+                        await send(
+                            {
+                                "type": "http.response.body",
+                                "body": bytes(body[place : place + SLICE]),
+                                "more_body": more,
+                            }
+                        )
             except TimeoutError:
                 raise GoneError from None
             finally:
@@ -178,7 +239,9 @@ class Guard:
 
 def _replaying(body: bytes, receive: Receive) -> Receive:
     """What an app receives: the body at once, then whatever comes."""
-    messages: list[MutableMapping[str, Any]] = [{"type": "http.request", "body": body, "more_body": False}]
+    messages: list[MutableMapping[str, Any]] = [
+        {"type": "http.request", "body": body, "more_body": False}
+    ]
 
     async def replay() -> MutableMapping[str, Any]:
         return messages.pop() if messages else await receive()
@@ -188,7 +251,15 @@ def _replaying(body: bytes, receive: Receive) -> Receive:
 
 async def _answer(send: Send, refused: RefusedError) -> None:
     body = json.dumps({"detail": refused.detail}).encode()
-    headers = {"content-type": "application/json", "content-length": str(len(body)), **refused.headers}
-    start = {"type": "http.response.start", "status": refused.status, "headers": [(k.encode(), v.encode()) for k, v in headers.items()]}
+    headers = {
+        "content-type": "application/json",
+        "content-length": str(len(body)),
+        **refused.headers,
+    }
+    start = {
+        "type": "http.response.start",
+        "status": refused.status,
+        "headers": [(k.encode(), v.encode()) for k, v in headers.items()],
+    }
     await send(start)
     await send({"type": "http.response.body", "body": body})

@@ -1,8 +1,8 @@
 """Regressed operators by id, for as long as someone asks for them.
 
-An operator expires once nobody has asked for it for `seconds`. There are at most `most` of them, of `most_bytes` together: a new one takes
-the place of those that were asked for longest ago, so that a client who forgets its operators never shuts out another.
-"""
+An operator expires once nobody has asked for it for `seconds`. There are at most `most` of them, of
+`most_bytes` together: a new one takes the place of those that were asked for longest ago, so that a
+client who forgets its operators never shuts out another."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ from .bodies import TooLargeError
 
 @dataclass(frozen=True, eq=False)
 class Regressed:
-    """An operator, the name of the model that regressed it, in how many milliseconds, and what it warned of."""
+    """An operator, the name of the model that regressed it, in how many milliseconds, and what it
+    warned of."""
 
     model: str
     operator: ConditionedOperator
@@ -44,9 +45,17 @@ class Stored:
 class Operators:
     """The store; used from one thread."""
 
-    def __init__(self, seconds: float = 3600.0, most: int = 1000, most_bytes: int = 2**29, clock: Callable[[], float] = time.monotonic):
+    def __init__(
+        self,
+        seconds: float = 3600.0,
+        most: int = 1000,
+        most_bytes: int = 2**29,
+        clock: Callable[[], float] = time.monotonic,
+    ):
         self.seconds, self.most, self.most_bytes, self.clock = seconds, most, most_bytes, clock
-        self._by_id: OrderedDict[str, Stored] = OrderedDict()  # the one asked for longest ago stands first
+        self._by_id: OrderedDict[str, Stored] = (
+            OrderedDict()
+        )  # the one asked for longest ago stands first
 
     def __len__(self) -> int:
         return len(self._by_id)
@@ -60,7 +69,10 @@ class Operators:
         """Keep an operator under a new id, in the place of others if there is no room."""
         size = held_bytes(regressed.operator)
         if size > self.most_bytes:
-            raise TooLargeError(f"the operator takes {size} bytes; all that are kept may take {self.most_bytes}. Send fewer examples.")
+            raise TooLargeError(
+                f"the operator takes {size} bytes; all that are kept may take {self.most_bytes}. "
+                "Send fewer examples."
+            )
         self.sweep()
         stored = Stored(secrets.token_urlsafe(16), regressed, size, self.clock())
         self._by_id[stored.id] = stored
@@ -69,7 +81,8 @@ class Operators:
         return stored
 
     def get(self, id: str) -> Stored | None:
-        """The operator of an id, from now on to be kept for another while; None if there is none, or no longer."""
+        """The operator of an id, from now on to be kept for another while; None if there is none,
+        or no longer."""
         self.sweep()
         stored = self._by_id.get(id)
         if stored is not None:
@@ -89,7 +102,8 @@ class Operators:
 
 
 def held_bytes(operator: ConditionedOperator) -> int:
-    """The bytes of all arrays that an operator keeps, each counted once; the model, which its operators share, is not."""
+    """The bytes of all arrays that an operator keeps, each counted once; the model, which its
+    operators share, is not."""
     sizes: dict[int, int] = {}  # by where the memory begins
     seen: set[int] = set()
     rest: list[Any] = [operator]

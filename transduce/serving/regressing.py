@@ -1,8 +1,9 @@
-"""From the fields of a body to an operator, and to predictions, by the library's public interface, within sizes that bound memory and time.
+"""From the fields of a body to an operator, and to predictions, by the library's public interface,
+within sizes that bound memory and time.
 
-A regression takes memory with the number of examples, squared under some kernels and at each of their places, and with the coefficients of
-each; a prediction with the coefficients of its queries and the numbers of its answer, whose grid the client chooses.
-"""
+A regression takes memory with the number of examples, squared under some kernels and at each of
+their places, and with the coefficients of each; a prediction with the coefficients of its queries
+and the numbers of its answer, whose grid the client chooses."""
 
 from __future__ import annotations
 
@@ -24,8 +25,9 @@ from .warned import collecting_warnings
 
 @dataclass(frozen=True)
 class Sizes:
-    """The most examples, shared among the places of a kernel that has some, queries, coefficients of all of either together, values of one
-    function, scattered positions, and numbers of an answer."""
+    """The most examples, shared among the places of a kernel that has some, queries, coefficients
+    of all of either together, values of one function, scattered positions, and numbers of an
+    answer."""
 
     examples: int = 1000
     queries: int = 10_000
@@ -39,15 +41,26 @@ class Sizes:
             raise TooLargeError(f"{what}: {size}; this server takes at most {most}. {remedy}")
 
 
-def condition(models: Mapping[str, Transducer], fields: Mapping[str, Any], model: str, sizes: Sizes) -> Regressed:
-    """The operator that the examples in `fields` come from, by the model that these name, else `model`."""
+def condition(
+    models: Mapping[str, Transducer], fields: Mapping[str, Any], model: str, sizes: Sizes
+) -> Regressed:
+    """The operator that the examples in `fields` come from, by the model that these name, else
+    `model`."""
     _check_names(fields, ("v", "u"), ("x", "model"))
     name = fields.get("model", model)
     if not isinstance(name, str) or name not in models:
-        raise TransduceError(f"this server has no model {str(name)[:50]!r}; it has {', '.join(models)}. Name one of these.")
+        raise TransduceError(
+            f"this server has no model {str(name)[:50]!r}; it has {', '.join(models)}. Name one "
+            "of these."
+        )
     v, u = _functions(fields, "v", sizes), _functions(fields, "u", sizes)
     sizes.check("examples", len(v), sizes.examples // _places(models[name]), "Send fewer.")
-    sizes.check("coefficients of all examples", len(v) * models[name].V.size, sizes.coefficients, "Send fewer examples.")
+    sizes.check(
+        "coefficients of all examples",
+        len(v) * models[name].V.size,
+        sizes.coefficients,
+        "Send fewer examples.",
+    )
     examples = ExampleSet(v, u, _positions(fields, "x", sizes))
     start = time.perf_counter()
     with collecting_warnings() as said:
@@ -56,23 +69,43 @@ def condition(models: Mapping[str, Transducer], fields: Mapping[str, Any], model
 
 
 def predict(O: ConditionedOperator, fields: Mapping[str, Any], sizes: Sizes) -> dict[str, Any]:
-    """The images u of the queries in `fields`, with low and high if they ask for a band, milliseconds and warnings."""
+    """The images u of the queries in `fields`, with low and high if they ask for a band,
+    milliseconds and warnings."""
     _check_names(fields, ("v",), ("x", "at", "band"))
-    v, x, at = _functions(fields, "v", sizes), _positions(fields, "x", sizes), _where(fields, O.T.U.dims, sizes)
-    band = None if "band" not in fields else _number(fields["band"], "band", "a share of the values between 0 and 1, like 0.9")
+    v, x, at = (
+        _functions(fields, "v", sizes),
+        _positions(fields, "x", sizes),
+        _where(fields, O.T.U.dims, sizes),
+    )
+    band = (
+        None
+        if "band" not in fields
+        else _number(fields["band"], "band", "a share of the values between 0 and 1, like 0.9")
+    )
     names = ("u",) if band is None else ("u", "low", "high")
     asked = len(at) if isinstance(at, np.ndarray) else math.prod(at or ())
     values = math.prod(O.examples.u.shape[1:]) if at is None else O.T.U.channels * asked
     sizes.check("queries", len(v), sizes.queries, "Send fewer at a time.")
-    sizes.check("coefficients of all queries", len(v) * O.T.V.size, sizes.coefficients, "Send fewer queries at a time.")
-    sizes.check("numbers of the answer", len(names) * len(v) * values, sizes.answer, "Send fewer queries, or ask for fewer points.")
+    sizes.check(
+        "coefficients of all queries",
+        len(v) * O.T.V.size,
+        sizes.coefficients,
+        "Send fewer queries at a time.",
+    )
+    sizes.check(
+        "numbers of the answer",
+        len(names) * len(v) * values,
+        sizes.answer,
+        "Send fewer queries, or ask for fewer points.",
+    )
     start = time.perf_counter()
     with collecting_warnings() as said:
         arrays = (O(v, at=at, x=x),) if band is None else O.predict(v, band=band, at=at, x=x)
     milliseconds = 1000 * (time.perf_counter() - start)
     if not all(np.isfinite(array).all() for array in arrays):
         raise TransduceError(
-            "the answer is not finite: values of the examples or queries are far from those this model knows. Rescale them."
+            "the answer is not finite: values of the examples or queries are far from those this "
+            "model knows. Rescale them."
         )
     return dict(zip(names, arrays, strict=True)) | {"milliseconds": milliseconds, "warnings": said}
 
@@ -82,19 +115,34 @@ def _places(T: Transducer) -> int:
     return max((len(part.members) for part in T.modules() if isinstance(part, Local)), default=1)
 
 
-def _check_names(fields: Mapping[str, Any], required: tuple[str, ...], optional: tuple[str, ...]) -> None:
+def _check_names(
+    fields: Mapping[str, Any], required: tuple[str, ...], optional: tuple[str, ...]
+) -> None:
     if not set(required) <= set(fields) <= {*required, *optional}:
         received = ", ".join(sorted(name[:50] for name in fields)) or "none"
-        raise TransduceError(f"the body has the fields {received}; expected {', '.join(required)}, and, if wanted, {', '.join(optional)}.")
+        raise TransduceError(
+            f"the body has the fields {received}; expected {', '.join(required)}, and, if wanted, "
+            f"{', '.join(optional)}."
+        )
 
 
 def _functions(fields: Mapping[str, Any], name: str, sizes: Sizes) -> np.ndarray:
     """Functions in single precision, in which models compute."""
     f = fields[name]
     if not isinstance(f, np.ndarray) or f.ndim < 2 or f.size == 0:
-        received = f"has shape {f.shape}" if isinstance(f, np.ndarray) else f"is a {type(f).__name__}"
-        raise TransduceError(f"{name} {received}; expected at least one function, (n, points). For a single one, give a list of one list.")
-    sizes.check(f"values of each function {name}", math.prod(f.shape[1:]), sizes.function, "Send them on a coarser grid.")
+        received = (
+            f"has shape {f.shape}" if isinstance(f, np.ndarray) else f"is a {type(f).__name__}"
+        )
+        raise TransduceError(
+            f"{name} {received}; expected at least one function, (n, points). For a single one, "
+            "give a list of one list."
+        )
+    sizes.check(
+        f"values of each function {name}",
+        math.prod(f.shape[1:]),
+        sizes.function,
+        "Send them on a coarser grid.",
+    )
     with np.errstate(over="ignore"):
         return f.astype(np.float32)
 
@@ -104,20 +152,37 @@ def _positions(fields: Mapping[str, Any], name: str, sizes: Sizes) -> np.ndarray
     if name not in fields:
         return None
     if not isinstance(x, np.ndarray) or x.ndim not in (1, 2):
-        raise TransduceError(f"{name} is no list of positions; expected numbers in [0, 1], or in two dimensions lists of two.")
+        raise TransduceError(
+            f"{name} is no list of positions; expected numbers in [0, 1], or in two dimensions "
+            "lists of two."
+        )
     sizes.check(f"positions in {name}", len(x), sizes.positions, "Send fewer.")
     return x
 
 
-def _where(fields: Mapping[str, Any], dims: int, sizes: Sizes) -> tuple[int, ...] | np.ndarray | None:
-    """`at`, as the library takes it: a number of points, or in two dimensions two, are a uniform grid; anything else are positions."""
+def _where(
+    fields: Mapping[str, Any], dims: int, sizes: Sizes
+) -> tuple[int, ...] | np.ndarray | None:
+    """`at`, as the library takes it: a number of points, or in two dimensions two, are a uniform
+    grid; anything else are positions."""
     at = fields.get("at")
-    if "at" not in fields or (isinstance(at, np.ndarray) and at.ndim and not (dims > 1 and at.shape == (dims,))):
+    if "at" not in fields or (
+        isinstance(at, np.ndarray) and at.ndim and not (dims > 1 and at.shape == (dims,))
+    ):
         return _positions(fields, "at", sizes)
-    counts = at.tolist() if isinstance(at, np.ndarray) and at.ndim else [_number(at, "at", "a whole number of points, or positions")] * dims
+    counts = (
+        at.tolist()
+        if isinstance(at, np.ndarray) and at.ndim
+        else [_number(at, "at", "a whole number of points, or positions")] * dims
+    )
     if not all(count == int(count) and count >= 1 for count in counts):
-        raise TransduceError(f"at is {counts}; expected whole numbers of points, each at least 1, or positions in [0, 1].")
-    sizes.check("points to answer at", math.prod(map(int, counts)), sizes.function, "Ask for fewer.")
+        raise TransduceError(
+            f"at is {counts}; expected whole numbers of points, each at least 1, or positions in "
+            "[0, 1]."
+        )
+    sizes.check(
+        "points to answer at", math.prod(map(int, counts)), sizes.function, "Ask for fewer."
+    )
     return tuple(map(int, counts))
 
 

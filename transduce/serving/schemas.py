@@ -24,19 +24,31 @@ MEANINGS = {
 
 
 def _nested(levels: int) -> dict[str, Any]:
-    return {"type": "array", "minItems": 1, "items": _nested(levels - 1)} if levels else {"type": "number"}
+    return (
+        {"type": "array", "minItems": 1, "items": _nested(levels - 1)}
+        if levels
+        else {"type": "number"}
+    )
 
 
 FUNCTIONS = {
     "anyOf": [_nested(levels) for levels in (2, 3, 4)],
     "description": "(n, points), (n, channels, points), (n, x, y) or (n, channels, x, y)",
 }
-POSITIONS = {"anyOf": [_nested(1), _nested(2)], "description": "in [0, 1]: (points,), or (points, 2) in two dimensions"}
+POSITIONS = {
+    "anyOf": [_nested(1), _nested(2)],
+    "description": "in [0, 1]: (points,), or (points, 2) in two dimensions",
+}
 AT = {
     "anyOf": [{"type": "integer", "minimum": 1, "maximum": Sizes.function}, _nested(1), _nested(2)],
     "description": "a number of points, in 2-D or two, or positions",
 }
-BAND = {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1, "description": "the share of values that low and high should hold"}
+BAND = {
+    "type": "number",
+    "exclusiveMinimum": 0,
+    "exclusiveMaximum": 1,
+    "description": "the share of values that low and high should hold",
+}
 Functions = Annotated[list[Any], WithJsonSchema(FUNCTIONS)]
 
 
@@ -47,7 +59,8 @@ class Problem(BaseModel):
 
 
 class Operator(BaseModel):
-    """A regressed operator; it is forgotten once nobody has asked for it for `expires_in` seconds."""
+    """A regressed operator; it is forgotten once nobody has asked for it for `expires_in`
+    seconds."""
 
     id: str
     model: str
@@ -89,21 +102,54 @@ class Health(BaseModel):
 
 def _body(required: list[str], fields: dict[str, Any], example: dict[str, Any]) -> dict[str, Any]:
     """A body that is JSON with these fields, or npz with arrays of these names."""
-    schema = {"type": "object", "required": required, "properties": fields, "additionalProperties": False}
-    archive = {"type": "string", "format": "binary", "description": f"arrays {', '.join(fields)}, as numpy.savez writes them"}
-    return {"requestBody": {"required": True, "content": {JSON: {"schema": schema, "example": example}, NPZ: {"schema": archive}}}}
+    schema = {
+        "type": "object",
+        "required": required,
+        "properties": fields,
+        "additionalProperties": False,
+    }
+    archive = {
+        "type": "string",
+        "format": "binary",
+        "description": f"arrays {', '.join(fields)}, as numpy.savez writes them",
+    }
+    return {
+        "requestBody": {
+            "required": True,
+            "content": {JSON: {"schema": schema, "example": example}, NPZ: {"schema": archive}},
+        }
+    }
 
 
 ROW = [0.0, 0.2, 0.4, 0.6, 0.8, 0.7, 0.5, 0.3, 0.0]
-QUERIES = _body(["v"], {"v": FUNCTIONS, "x": POSITIONS, "at": AT, "band": BAND}, {"v": [ROW], "at": 5, "band": 0.9})
+QUERIES = _body(
+    ["v"],
+    {"v": FUNCTIONS, "x": POSITIONS, "at": AT, "band": BAND},
+    {"v": [ROW], "at": 5, "band": 0.9},
+)
 PREDICTED: dict[int | str, dict[str, Any]] = {
-    200: {"content": {NPZ: {"schema": {"type": "string", "format": "binary", "description": "the same as arrays, without warnings"}}}}
+    200: {
+        "content": {
+            NPZ: {
+                "schema": {
+                    "type": "string",
+                    "format": "binary",
+                    "description": "the same as arrays, without warnings",
+                }
+            }
+        }
+    }
 }
 
 
 def examples(models: list[str]) -> dict[str, Any]:
     """The body of a regression by one of these models."""
-    fields = {"v": FUNCTIONS, "u": FUNCTIONS, "x": POSITIONS, "model": {"type": "string", "enum": models}}
+    fields = {
+        "v": FUNCTIONS,
+        "u": FUNCTIONS,
+        "x": POSITIONS,
+        "model": {"type": "string", "enum": models},
+    }
     return _body(["v", "u"], fields, {"v": [ROW], "u": [ROW[::-1]]})
 
 

@@ -1,8 +1,8 @@
-"""A server of an ASGI app on one address, with limits that the app cannot set itself: on connections, headers and clients that do not read.
+"""A server of an ASGI app on one address, with limits that the app cannot set itself: on
+connections, headers and clients that do not read.
 
-An app sees a request once its headers are there, so a client that sends them slowly, or never reads what it asked for, is cut off here.
-Slow and large bodies are refused by `limits`.
-"""
+An app sees a request once its headers are there, so a client that sends them slowly, or never reads
+what it asked for, is cut off here. Slow and large bodies are refused by `limits`."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ LAST_ANSWERS = 10  # seconds for requests under way when the server is asked to 
 
 
 class Protocol(H11Protocol):
-    """HTTP/1.1 with a client that is waited for no longer than `PATIENCE`: for headers, for the rest of a body that was refused, and for it
-    to read an answer."""
+    """HTTP/1.1 with a client that is waited for no longer than `PATIENCE`: for headers, for the
+    rest of a body that was refused, and for it to read an answer."""
 
     waiting: asyncio.TimerHandle | None = None
 
@@ -47,7 +47,9 @@ class Protocol(H11Protocol):
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
-        self._wait(for_client=self.cycle is None or self.cycle.response_complete or self.flow.write_paused)
+        self._wait(
+            for_client=self.cycle is None or self.cycle.response_complete or self.flow.write_paused
+        )
 
     def pause_writing(self) -> None:
         super().pause_writing()
@@ -75,8 +77,8 @@ class Server(uvicorn.Server):
 
 
 def start(app: Any, host: str, port: int, ready: Callable[[str], None] | None = None) -> None:
-    """Serve until Ctrl-C or SIGTERM, which let requests under way end. port: 0 for any that is free. ready: called with the address once it
-    listens."""
+    """Serve until Ctrl-C or SIGTERM, which let requests under way end. port: 0 for any that is
+    free. ready: called with the address once it listens."""
     listening = bound(host, port)
     name = f"[{host}]" if ":" in host else host
     url = f"http://{name}:{listening.getsockname()[1]}"
@@ -107,7 +109,9 @@ def bound(host: str, port: int) -> socket.socket:
     """A socket that listens, or an error that says what to do."""
     listening = None
     try:
-        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM
+        )[0]
         listening = socket.socket(family, kind, protocol)
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind(address)
@@ -115,13 +119,17 @@ def bound(host: str, port: int) -> socket.socket:
     except (OSError, OverflowError) as error:
         if listening is not None:
             listening.close()
-        raise TransduceError(f"{host}:{port} cannot be listened on ({brief(error)}). Give another --port, or 0 for any.") from None
+        raise TransduceError(
+            f"{host}:{port} cannot be listened on ({brief(error)}). Give another --port, or 0 for "
+            "any."
+        ) from None
     return listening
 
 
 @contextmanager
 def _ending_quietly() -> Iterator[None]:
-    """uvicorn sends itself the signal that stopped it once more, when all is done: then it is no more than a return."""
+    """uvicorn sends itself the signal that stopped it once more, when all is done: then it is no
+    more than a return."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -1,4 +1,5 @@
-"""What work warns of, told to whoever asked for it; `warnings.catch_warnings` is not for threads."""
+"""What work warns of, told to whoever asked for it; `warnings.catch_warnings` is not for
+threads."""
 
 from __future__ import annotations
 
@@ -12,10 +13,13 @@ _told = threading.local()  # .warnings: those of the work that a thread does, wh
 
 @contextmanager
 def telling_warnings() -> Iterator[None]:
-    """For as long as this lasts, warnings go to who collects them in their thread, every time, and nowhere else."""
+    """For as long as this lasts, warnings go to who collects them in their thread, every time, and
+    nowhere else."""
     with warnings.catch_warnings():
         warnings.simplefilter("always")
-        warnings.showwarning = lambda message, *_, **__: getattr(_told, "warnings", []).append(str(message))
+        warnings.showwarning = lambda message, *_, **__: getattr(_told, "warnings", []).append(
+            str(message)
+        )
         yield
 
 

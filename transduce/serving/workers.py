@@ -1,4 +1,5 @@
-"""Threads for what takes long, as many as there are cores, so that the event loop always answers."""
+"""Threads for what takes long, as many as there are cores, so that the event loop always
+answers."""
 
 from __future__ import annotations
 
@@ -26,7 +27,11 @@ class Workers:
     async def run(self, work: Callable[[], Result]) -> Result:
         """What `work` returns, without gradients, from a thread."""
         if not self.room.acquire(blocking=False):
-            raise RefusedError(503, f"{self.queue} requests wait already. Wait 1 s.", {"retry-after": "1"})
+            raise RefusedError(
+                503, f"{self.queue} requests wait already. Wait 1 s.", {"retry-after": "1"}
+            )
         future = self.pool.submit(torch.inference_mode()(work))
-        future.add_done_callback(lambda _: self.room.release())  # not before: a thread works on when nobody waits for it any more
+        future.add_done_callback(
+            lambda _: self.room.release()
+        )  # not before: a thread works on when nobody waits for it any more
         return await asyncio.wrap_future(future)

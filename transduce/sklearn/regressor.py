@@ -3,11 +3,11 @@
     fit(X, y)      conditions T on the examples (v_i, u_i) = (row i of X, row i of y)
     predict(X)     is T(D)(v) for each row v
 
-Rows are functions by their values on a uniform grid. With vectors=True they are any vectors instead: columns, in units of their spread over
-the examples, are taken for the first coefficients of U, and of V in units of their spread over the functions that T was trained on. So
-what T knows of smooth operators becomes a prior for smooth maps between vectors. scikit-learn's checks are of such tables and hold with
-vectors=True; CANNOT_APPLY names those that do not.
-"""
+Rows are functions by their values on a uniform grid. With vectors=True they are any vectors
+instead: columns, in units of their spread over the examples, are taken for the first coefficients
+of U, and of V in units of their spread over the functions that T was trained on. So what T knows of
+smooth operators becomes a prior for smooth maps between vectors. scikit-learn's checks are of such
+tables and hold with vectors=True; CANNOT_APPLY names those that do not."""
 
 from __future__ import annotations
 
@@ -30,13 +30,16 @@ from .saving import Saved
 class TransducerRegressor(Saved, MultiOutputMixin, RegressorMixin, BaseEstimator):
     """Functions to functions from a few examples, in one pass.
 
-    model: bundled weights by name, a .safetensors file, or a `Transducer` between functions of one variable. vectors: whether rows are
-    vectors rather than functions, for models of sine modes, such as 'adr'.
+    model: bundled weights by name, a .safetensors file, or a `Transducer` between functions of one
+    variable. vectors: whether rows are vectors rather than functions, for models of sine modes,
+    such as 'adr'.
 
     >>> TransducerRegressor().fit(V, U).predict(V_new)      # V, U: (50, 101)
     """
 
-    def __init__(self, model: Any = "adr", vectors: Any = False):  # scikit-learn asks for no checks before `fit`
+    def __init__(
+        self, model: Any = "adr", vectors: Any = False
+    ):  # scikit-learn asks for no checks before `fit`
         self.model = model
         self.vectors = vectors
 
@@ -44,7 +47,11 @@ class TransducerRegressor(Saved, MultiOutputMixin, RegressorMixin, BaseEstimator
         """Condition the model on the examples."""
         X, y = validate_data(self, X, y, dtype=np.float64, multi_output=True, y_numeric=True)
         y = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
-        T = self.model if isinstance(self.model, Transducer) else Transducer.from_pretrained(str(self.model))
+        T = (
+            self.model
+            if isinstance(self.model, Transducer)
+            else Transducer.from_pretrained(str(self.model))
+        )
         self._check_spaces(T.V, T.U)
         self.model_, self.X_, self.y_ = T, X, y
         rows = y.reshape(len(y), -1)
@@ -55,7 +62,9 @@ class TransducerRegressor(Saved, MultiOutputMixin, RegressorMixin, BaseEstimator
         try:
             self.operator_ = T.regress(ExampleSet(X, rows))
         except TransduceError as error:
-            raise TransduceError(f"{error} Or, if rows are vectors rather than functions, give vectors=True.") from None
+            raise TransduceError(
+                f"{error} Or, if rows are vectors rather than functions, give vectors=True."
+            ) from None
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -63,16 +72,22 @@ class TransducerRegressor(Saved, MultiOutputMixin, RegressorMixin, BaseEstimator
         v = self._checked(X)
         return self._rows(self.operator_(v))
 
-    def predict_band(self, X: Any, level: float = 0.9) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-        """The images of these functions, and the ends of a band meant to hold this share of their values."""
+    def predict_band(
+        self, X: Any, level: float = 0.9
+    ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+        """The images of these functions, and the ends of a band meant to hold this share of their
+        values."""
         v = self._checked(X)
         if self.vectors:
-            raise TransduceError("vectors=True has no bands: they are of functions' values. Expected vectors=False.")
+            raise TransduceError(
+                "vectors=True has no bands: they are of functions' values. Expected vectors=False."
+            )
         mean, low, high = (self._rows(f) for f in self.operator_.predict(v, band=level))
         return mean, low, high
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The share of the variance of y that is explained; of functions, over all points alike, as some may not vary at all."""
+        """The share of the variance of y that is explained; of functions, over all points alike, as
+        some may not vary at all."""
         how = "uniform_average" if self.vectors else "variance_weighted"
         return float(r2_score(y, self.predict(X), sample_weight=sample_weight, multioutput=how))
 
@@ -84,12 +99,14 @@ class TransducerRegressor(Saved, MultiOutputMixin, RegressorMixin, BaseEstimator
     def _check_spaces(self, V: Space, U: Space) -> None:
         if (V.dims, U.dims, V.channels, U.channels) != (1, 1, 1, 1):
             raise TransduceError(
-                f"the model maps {V.channels} channels of {V.dims} variables to {U.channels} of {U.dims}; rows of a table hold functions "
+                f"the model maps {V.channels} channels of {V.dims} variables to {U.channels} of "
+                f"{U.dims}; rows of a table hold functions "
                 "of one variable and one channel. Use 'adr', or call Transducer.regress."
             )
         if self.vectors and not (isinstance(V, SineModes) and isinstance(U, SineModes)):
             raise TransduceError(
-                f"vectors=True with a model from {type(V).__name__} to {type(U).__name__}; expected SineModes, whose coefficients are "
+                f"vectors=True with a model from {type(V).__name__} to {type(U).__name__}; "
+                "expected SineModes, whose coefficients are "
                 "free. Use 'adr', or vectors=False."
             )
 
@@ -101,7 +118,10 @@ class TransducerRegressor(Saved, MultiOutputMixin, RegressorMixin, BaseEstimator
     @staticmethod
     def _scaler(rows: NDArray[Any], space: Space) -> StandardScaler:
         if rows.shape[1] > space.size:
-            raise TransduceError(f"rows have {rows.shape[1]} columns; with vectors=True at most {space.size}. Reduce them first.")
+            raise TransduceError(
+                f"rows have {rows.shape[1]} columns; with vectors=True at most {space.size}. "
+                "Reduce them first."
+            )
         return StandardScaler().fit(rows)
 
     def _functions(self, rows: NDArray[Any], which: int) -> NDArray[Any]:
@@ -109,12 +129,16 @@ class TransducerRegressor(Saved, MultiOutputMixin, RegressorMixin, BaseEstimator
         T = self.model_
         space: Any = (T.V, T.U)[which]
         unit = T.spread.double().cpu().numpy() if which == 0 else 1.0
-        scaled = np.pad(self._scalers[which].transform(rows), ((0, 0), (0, space.size - rows.shape[1])))
+        scaled = np.pad(
+            self._scalers[which].transform(rows), ((0, 0), (0, space.size - rows.shape[1]))
+        )
         return space.decode(torch.from_numpy(scaled * unit), space.points_for(space.modes)).numpy()
 
     def _rows(self, functions: NDArray[Any]) -> NDArray[Any]:
         """Answers as rows of the shape that y had."""
         if self.vectors:
             coefficients = self.model_.U.encode(torch.from_numpy(functions)).double().numpy()
-            functions = self._scalers[1].inverse_transform(coefficients[:, : self._scalers[1].n_features_in_])
+            functions = self._scalers[1].inverse_transform(
+                coefficients[:, : self._scalers[1].n_features_in_]
+            )
         return functions.reshape(len(functions), *self.y_.shape[1:])

@@ -1,4 +1,5 @@
-"""Fitted estimators in .safetensors files: the examples, the parameters and the name of the model; no pickle.
+"""Fitted estimators in .safetensors files: the examples, the parameters and the name of the model;
+no pickle.
 
 An estimator is what it was fitted to, so that loading it is fitting it again.
 """
@@ -20,7 +21,8 @@ from ..types import TransduceError
 
 
 class Saved:
-    """An estimator with a parameter `model`, and, once it is fitted, its examples X_ and y_ as arrays of numbers."""
+    """An estimator with a parameter `model`, and, once it is fitted, its examples X_ and y_ as
+    arrays of numbers."""
 
     def save(self, path: str | Path, force: bool = False) -> None:
         """Write the examples and the name of the model to a .safetensors file; no pickle."""
@@ -28,22 +30,44 @@ class Saved:
         check_writable(path, force, (".safetensors",))
         parameters = self.get_params()  # type: ignore[attr-defined]
         if isinstance(parameters["model"], Transducer):
-            raise TransduceError("the model is an object, which has no name to write. Save it with save_pretrained and give its file.")
-        card = {key: str(value) if key == "model" else bool(value) for key, value in parameters.items()}
-        tensors = {name: torch.from_numpy(np.array(getattr(self, f"{name}_"))) for name in ("X", "y")}
-        weights.save(path, tensors, {"estimator": type(self).__name__, **card, **self._more(), "sha256": self._checksum()})
+            raise TransduceError(
+                "the model is an object, which has no name to write. Save it with save_pretrained "
+                "and give its file."
+            )
+        card = {
+            key: str(value) if key == "model" else bool(value) for key, value in parameters.items()
+        }
+        tensors = {
+            name: torch.from_numpy(np.array(getattr(self, f"{name}_"))) for name in ("X", "y")
+        }
+        weights.save(
+            path,
+            tensors,
+            {"estimator": type(self).__name__, **card, **self._more(), "sha256": self._checksum()},
+        )
 
     @classmethod
     def load(cls, path: str | Path) -> Any:
-        """The estimator that `save` wrote, fitted. It warns if the model's weights have changed since."""
+        """The estimator that `save` wrote, fitted. It warns if the model's weights have changed
+        since."""
         tensors, card = weights.load(Path(path))
         names = cls._get_param_names()  # type: ignore[attr-defined]
-        if card.get("estimator") != cls.__name__ or not {*names, "sha256"} <= card.keys() or tensors.keys() != {"X", "y"}:
-            raise TransduceError(f"{path} is no {cls.__name__} that was saved. Give a file that its `save` wrote.")
+        if (
+            card.get("estimator") != cls.__name__
+            or not {*names, "sha256"} <= card.keys()
+            or tensors.keys() != {"X", "y"}
+        ):
+            raise TransduceError(
+                f"{path} is no {cls.__name__} that was saved. Give a file that its `save` wrote."
+            )
         estimator = cls(**{name: card[name] for name in names})
         estimator.fit(tensors["X"].numpy(), estimator._outputs(tensors["y"].numpy(), card))  # type: ignore[attr-defined]
         if estimator._checksum() != card["sha256"]:
-            warnings.warn(f"the weights of {card['model']!r} are not those that {path} was saved with: answers may differ.", stacklevel=2)
+            warnings.warn(
+                f"the weights of {card['model']!r} are not those that {path} was saved with: "
+                "answers may differ.",
+                stacklevel=2,
+            )
         return estimator
 
     def _more(self) -> dict[str, Any]:

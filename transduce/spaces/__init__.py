@@ -1,7 +1,7 @@
 """How a function becomes a vector, and back: encode: f -> c, decode: c -> f.
 
-A function of one channel has shape (..., *grid), one of several (..., channels, *grid), coefficients (..., size).
-"""
+A function of one channel has shape (..., *grid), one of several (..., channels, *grid),
+coefficients (..., size)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from .region import Region as Region
 from .values import BranchTrunk as BranchTrunk
 from .values import Euclidean as Euclidean
 
-SPACES: dict[str, type[Space]] = {space.__name__: space for space in (SineModes, FourierModes, BranchTrunk, Euclidean, Patches, Region)}
+SPACES: dict[str, type[Space]] = {
+    space.__name__: space
+    for space in (SineModes, FourierModes, BranchTrunk, Euclidean, Patches, Region)
+}
 
 
 def space_from_config(config: dict[str, Any]) -> Space:

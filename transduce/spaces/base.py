@@ -13,7 +13,8 @@ from ..types import TransduceError, check_coordinates, to_tensor
 
 
 class Space(nn.Module):
-    """A space of functions on [0, 1]^dims with `channels` components, held as vectors of length `size`."""
+    """A space of functions on [0, 1]^dims with `channels` components, held as vectors of length
+    `size`."""
 
     dims: int = 1
     channels: int = 1
@@ -28,11 +29,13 @@ class Space(nn.Module):
         raise NotImplementedError
 
     def decode(self, c: Tensor, at: Any) -> Tensor:
-        """Functions on a uniform grid of `at` points (a tuple in 2-D), or at the scattered points `at`."""
+        """Functions on a uniform grid of `at` points (a tuple in 2-D), or at the scattered points
+        `at`."""
         raise NotImplementedError
 
     def measure(self, f: Tensor) -> bool:
-        """Told, before training, what functions are like; True if from now on coefficients are measured in units of these."""
+        """Told, before training, what functions are like; True if from now on coefficients are
+        measured in units of these."""
         return False
 
     def only_encoding(self) -> Space:
@@ -40,8 +43,9 @@ class Space(nn.Module):
         return self.requires_grad_(False)
 
     def isometry(self, grid: tuple[int, ...]) -> float | None:
-        """The p for which sums of f(x)^2 over such a uniform grid are p |c|^2, for all c that `encode` gives; None if there is none. What
-        `encode` leaves of a function is then orthogonal to them."""
+        """The p for which sums of f(x)^2 over such a uniform grid are p |c|^2, for all c that
+        `encode` gives; None if there is none. What `encode` leaves of a function is then orthogonal
+        to them."""
         return None
 
     def order(self) -> Tensor:
@@ -53,30 +57,45 @@ class Space(nn.Module):
         check_coordinates(f, self.dims, name)
 
     def check(self, f: Tensor, x: Tensor | None, name: str) -> tuple[int, ...]:
-        """The grid's shape, of n functions with one leading axis; raises a TransduceError if they do not fit."""
+        """The grid's shape, of n functions with one leading axis; raises a TransduceError if they
+        do not fit."""
         scattered = x is not None
         grid_dims = 1 if scattered else self.dims
-        expected = ("n",) + (() if self.channels == 1 else (str(self.channels),)) + (("points",) if grid_dims == 1 else ("x", "y"))
+        expected = (
+            ("n",)
+            + (() if self.channels == 1 else (str(self.channels),))
+            + (("points",) if grid_dims == 1 else ("x", "y"))
+        )
         if f.ndim != len(expected) or (self.channels > 1 and f.shape[1] != self.channels):
             raise TransduceError(
                 f"{name} has shape {tuple(f.shape)}; this model expects ({', '.join(expected)}). "
-                + ("Add the missing axis." if f.ndim < len(expected) else "Reshape it, or use a model made for it.")
+                + (
+                    "Add the missing axis."
+                    if f.ndim < len(expected)
+                    else "Reshape it, or use a model made for it."
+                )
             )
         shape = tuple(f.shape[-grid_dims:])
         if x is not None and (len(x) != shape[0] or x.numel() != len(x) * self.dims):
             raise TransduceError(
-                f"{name} has {shape[0]} values a function, and x holds positions of shape {tuple(x.shape)}; expected "
-                f"({shape[0]}{'' if self.dims == 1 else f', {self.dims}'}). Give one position for each value."
+                f"{name} has {shape[0]} values a function, and x holds positions of shape "
+                f"{tuple(x.shape)}; expected "
+                f"({shape[0]}{'' if self.dims == 1 else f', {self.dims}'}). Give one position for "
+                "each value."
             )
         return shape
 
 
 def grid_or_positions(at: Any, dims: int) -> tuple[int, ...] | Tensor:
-    """`at` as the shape of a uniform grid, if it is a whole number or `dims` of them, else as positions in the unit cube."""
+    """`at` as the shape of a uniform grid, if it is a whole number or `dims` of them, else as
+    positions in the unit cube."""
     shape = (at,) * dims if isinstance(at, Integral) else at
     if isinstance(shape, tuple) and shape and all(isinstance(points, Integral) for points in shape):
         if len(shape) != dims or min(shape) < 1:
-            raise TransduceError(f"at={at}; expected {dims} number(s) of points, each at least 1, or positions in [0, 1].")
+            raise TransduceError(
+                f"at={at}; expected {dims} number(s) of points, each at least 1, or positions in "
+                "[0, 1]."
+            )
         return tuple(int(points) for points in shape)
     x = to_tensor(at, "at").detach().to("cpu", torch.float64)
     return unit_positions(x, dims, "at")
@@ -86,7 +105,13 @@ def unit_positions(x: Tensor, dims: int, name: str) -> Float[Tensor, "p dims"]:
     """Positions as (points, dims), or an error if they are not in the unit cube."""
     x = x.detach().to("cpu", torch.float64)
     if x.ndim not in (1, 2) or not len(x) or x.numel() != len(x) * dims:
-        raise TransduceError(f"{name} has shape {tuple(x.shape)}; expected positions (points{', ' + str(dims) if dims > 1 else ''}).")
+        raise TransduceError(
+            f"{name} has shape {tuple(x.shape)}; expected positions "
+            f"(points{', ' + str(dims) if dims > 1 else ''})."
+        )
     if x.min() < 0 or x.max() > 1:
-        raise TransduceError(f"{name} runs from {x.min():g} to {x.max():g}; expected within [0, 1]. Scale the domain to that.")
+        raise TransduceError(
+            f"{name} runs from {x.min():g} to {x.max():g}; expected within [0, 1]. Scale the "
+            "domain to that."
+        )
     return x.reshape(-1, dims)

@@ -1,14 +1,15 @@
-"""Functions by the coefficients of a fixed orthonormal basis, so that |c|^2 is the mean square of f, in units of one.
+"""Functions by the coefficients of a fixed orthonormal basis, so that |c|^2 is the mean square of
+f, in units of one.
 
     f(x) = sum_k c_k phi_k(x)
 
-On a uniform grid, encoding is the discrete Fourier (sine) transform, by a small matrix for each axis. From scattered sensors it solves
-the least squares problem
+On a uniform grid, encoding is the discrete Fourier (sine) transform, by a small matrix for each
+axis. From scattered sensors it solves the least squares problem
 
     min_c  sum_j (f(x_j) - sum_k c_k phi_k(x_j))^2 + a touch of smoothness,
 
-whose solution the transform is where the sensors form a grid. Decoding sums the basis at any points.
-"""
+whose solution the transform is where the sensors form a grid. Decoding sums the basis at any
+points."""
 
 from __future__ import annotations
 
@@ -30,9 +31,8 @@ KEPT_BYTES = 2**26  # of the matrices of grids that a space keeps at hand
 class Modes(Space):
     """A fixed basis; subclasses give the functions and which of them a grid carries.
 
-    closed: whether uniform grids include both ends. constant: 1 if the constant function counts among the modes, else 0. unit: what
-    coefficients are measured in.
-    """
+    closed: whether uniform grids include both ends. constant: 1 if the constant function counts
+    among the modes, else 0. unit: what coefficients are measured in."""
 
     closed: bool
     constant: int = 0
@@ -76,11 +76,18 @@ class Modes(Space):
         carried = [max(self.carried(points), 0) for points in shape]
         if any(have < want for have, want in zip(carried, wanted, strict=True)):
             enough, read = min(carried) + self.constant, max(wanted) + self.constant
-            problem = f"{name} has {' x '.join(map(str, shape))} points, enough for {enough} modes; this model reads {read}"
-            remedy = f"Give at least {' x '.join(str(self.points_for(want)) for want in wanted)} points"
+            problem = (
+                f"{name} has {' x '.join(map(str, shape))} points, enough for {enough} "
+                f"modes; this model reads {read}"
+            )
+            remedy = (
+                f"Give at least {' x '.join(str(self.points_for(want)) for want in wanted)} points"
+            )
             if any(4 * have < want for have, want in zip(carried, wanted, strict=True)):
                 raise TransduceError(f"{problem}. {remedy}.")
-            warnings.warn(f"{problem}: those above are taken to be zero. {remedy} for all.", stacklevel=5)
+            warnings.warn(
+                f"{problem}: those above are taken to be zero. {remedy} for all.", stacklevel=5
+            )
         return shape
 
     def encode(self, f: Tensor, x: Tensor | None = None) -> Tensor:
@@ -104,7 +111,8 @@ class Modes(Space):
         raise NotImplementedError
 
     def _kept(self, key: Any, f: Tensor, make: Callable[[], Tensor]) -> Tensor:
-        """The matrix `make()` in f's precision and place, made once for each of the grids last used; threads may ask at once."""
+        """The matrix `make()` in f's precision and place, made once for each of the grids last
+        used; threads may ask at once."""
         key = (key, f.dtype, f.device)
         matrix = self._matrices.pop(key, None)
         if matrix is None:
@@ -123,14 +131,19 @@ class Modes(Space):
         frequencies = self.frequencies()
         if len(x) < len(frequencies):
             raise TransduceError(
-                f"{len(x)} sensors are too few for the {len(frequencies)} coefficients of this model. Give at least {len(frequencies)}."
+                f"{len(x)} sensors are too few for the {len(frequencies)} coefficients of this "
+                f"model. Give at least {len(frequencies)}."
             )
         basis = self.basis(x)
-        rough = 1e-12 * (1 + frequencies.square().sum(1)) ** 2  # settles what the gaps between sensors leave open
+        rough = (
+            1e-12 * (1 + frequencies.square().sum(1)) ** 2
+        )  # settles what the gaps between sensors leave open
         return torch.linalg.solve(basis @ basis.T / len(x) + torch.diag(rough), basis / len(x)).T
 
 
-AT_ENDS = 0.1  # of the root mean square: what functions that vanish at the ends may be there, of rounding and noise
+# of the root mean square: what functions that vanish at the ends may be there, of rounding and
+# noise
+AT_ENDS = 0.1
 
 
 class SineModes(Modes):
@@ -151,9 +164,14 @@ class SineModes(Modes):
 
     def check(self, f: Tensor, x: Tensor | None, name: str) -> tuple[int, ...]:
         shape = super().check(f, x, name)
-        if x is None and (at_ends := f.detach()[..., [0, -1]].abs().max()) > AT_ENDS * f.detach().square().mean().sqrt():
+        if (
+            x is None
+            and (at_ends := f.detach()[..., [0, -1]].abs().max())
+            > AT_ENDS * f.detach().square().mean().sqrt()
+        ):
             warnings.warn(
-                f"{name} is up to {at_ends:.3g} at the ends of [0, 1]; this model knows functions that are zero there, and answers so. "
+                f"{name} is up to {at_ends:.3g} at the ends of [0, 1]; this model knows functions "
+                "that are zero there, and answers so. "
                 "Subtract a line through the ends, or train on your own family.",
                 stacklevel=5,
             )
@@ -181,17 +199,20 @@ class SineModes(Modes):
         return c @ self._kept(("decode", shape), c, lambda: self.basis(self.grid(shape)))
 
     def _encoder(self, points: int) -> Float[Tensor, "p k"]:
-        """The trapezoidal rule: the modes vanish at both ends. Those that the grid does not carry are taken to be zero."""
+        """The trapezoidal rule: the modes vanish at both ends. Those that the grid does not carry
+        are taken to be zero."""
         carried = self.frequencies().flatten() <= self.carried(points)
         return self.basis(self.grid((points,))).T * carried / max(points - 1, 1)
 
 
 class FourierModes(Modes):
-    """The first complex modes of the discrete Fourier transform, their real and imaginary parts one after the other.
+    """The first complex modes of the discrete Fourier transform, their real and imaginary parts one
+    after the other.
 
-    In 1-D: k = 0..modes-1, so 2 modes reals. In 2-D, modes = (a, b): the two corner blocks k_1 in 0..a-1 and -a..-1, k_2 in
-    0..b-1, so 4 a b reals a channel. closed: grids include both ends (of functions that agree there) rather than leaving out the last
-    point. unit: what coefficients are measured in, for functions so small that weights of a usual size would not see them.
+    In 1-D: k = 0..modes-1, so 2 modes reals. In 2-D, modes = (a, b): the two corner blocks k_1 in
+    0..a-1 and -a..-1, k_2 in 0..b-1, so 4 a b reals a channel. closed: grids include both ends (of
+    functions that agree there) rather than leaving out the last point. unit: what coefficients are
+    measured in, for functions so small that weights of a usual size would not see them.
 
     >>> FourierModes((10, 10), channels=2).encode(torch.zeros(50, 2, 64, 64)).shape
     torch.Size([50, 800])
@@ -199,23 +220,42 @@ class FourierModes(Modes):
 
     constant = 1
 
-    def __init__(self, modes: int | tuple[int, int] | list[int], channels: int = 1, closed: bool = False, unit: float = 1.0):
+    def __init__(
+        self,
+        modes: int | tuple[int, int] | list[int],
+        channels: int = 1,
+        closed: bool = False,
+        unit: float = 1.0,
+    ):
         super().__init__()
         self.modes = (modes,) if isinstance(modes, int) else tuple(modes)
         if len(self.modes) not in (1, 2) or min(self.modes) < 1:
             raise TransduceError(f"modes={modes}; expected one number or two, each at least 1.")
         if not unit > 0:
-            raise TransduceError(f"unit={unit}; expected a positive number, about the size of a coefficient.")
+            raise TransduceError(
+                f"unit={unit}; expected a positive number, about the size of a coefficient."
+            )
         self.dims, self.channels, self.closed, self.unit = len(self.modes), channels, closed, unit
-        first, last = torch.arange(self.modes[0], dtype=torch.float64), torch.arange(self.modes[-1], dtype=torch.float64)
+        first, last = (
+            torch.arange(self.modes[0], dtype=torch.float64),
+            torch.arange(self.modes[-1], dtype=torch.float64),
+        )
         self._axes = [last] if self.dims == 1 else [torch.cat([first, first - self.modes[0]]), last]
         self._k = torch.cartesian_prod(*self._axes).reshape(-1, self.dims)
-        mirrored = (self._k[:, None] == -self._k[None, :]).all(-1).any(1)  # its conjugate is among the modes too
+        mirrored = (
+            (self._k[:, None] == -self._k[None, :]).all(-1).any(1)
+        )  # its conjugate is among the modes too
         self._amplitude = torch.where(mirrored, 1.0, math.sqrt(2)).to(torch.float64)
         self.size = 2 * len(self._k) * channels
 
     def config(self) -> dict[str, Any]:
-        return {"space": "FourierModes", "modes": list(self.modes), "channels": self.channels, "closed": self.closed, "unit": self.unit}
+        return {
+            "space": "FourierModes",
+            "modes": list(self.modes),
+            "channels": self.channels,
+            "closed": self.closed,
+            "unit": self.unit,
+        }
 
     def frequencies(self) -> Float[Tensor, "k dims"]:
         return self._k.abs().repeat(2, 1)
@@ -251,16 +291,28 @@ class FourierModes(Modes):
     def _decode_grid(self, c: Tensor, shape: tuple[int, ...]) -> Tensor:
         period = [max(points - self.closed, 1) for points in shape]
         parts = c.unflatten(-1, (2, -1)) * self._kept("amplitude", c, lambda: self._amplitude)
-        f = torch.view_as_complex(parts.movedim(-2, -1).contiguous()).unflatten(-1, [len(k) for k in self._axes])
+        f = torch.view_as_complex(parts.movedim(-2, -1).contiguous()).unflatten(
+            -1, [len(k) for k in self._axes]
+        )
         if self.dims == 2:
             f = torch.view_as_complex(self._waves(c, 0, shape[0], period[0])).conj() @ f
-        return torch.view_as_real(f).flatten(-2) @ self._waves(c, -1, shape[-1], period[-1]).flatten(1).T
+        return (
+            torch.view_as_real(f).flatten(-2)
+            @ self._waves(c, -1, shape[-1], period[-1]).flatten(1).T
+        )
 
     def _waves(self, f: Tensor, axis: int, points: int, period: int) -> Float[Tensor, "p k 2"]:
-        """Real and imaginary parts of exp(-2 pi i k x), x = 0, 1 / period, ...: what both transforms are made of."""
+        """Real and imaginary parts of exp(-2 pi i k x), x = 0, 1 / period, ...: what both
+        transforms are made of."""
 
         def waves() -> Tensor:
-            phase = 2 * math.pi * torch.arange(points, dtype=torch.float64)[:, None] / period * self._axes[axis]
+            phase = (
+                2
+                * math.pi
+                * torch.arange(points, dtype=torch.float64)[:, None]
+                / period
+                * self._axes[axis]
+            )
             return torch.stack([torch.cos(phase), -torch.sin(phase)], -1)
 
         return self._kept(("waves", axis, points, period), f, waves)
@@ -268,13 +320,14 @@ class FourierModes(Modes):
     def _weights(self, shape: tuple[int, ...]) -> Float[Tensor, " k"]:
         """What a coefficient is of the mean of f exp(-2 pi i k x), over the number of points.
 
-        Modes k that are the same up to sign on this grid share it, in proportion to their amplitudes; those that the grid does not
-        carry are taken to be zero.
-        """
+        Modes k that are the same up to sign on this grid share it, in proportion to their
+        amplitudes; those that the grid does not carry are taken to be zero."""
         sides = torch.tensor(shape)
         carried = (self._k.abs() <= sides // 2).all(1)
         k, minus = self._k.remainder(sides), (-self._k).remainder(sides)
         alike = (k[:, None] == k).all(-1) | (k[:, None] == minus).all(-1)
         shared = alike.double() @ (carried * self._amplitude**2)
-        terms = torch.where((k == minus).all(1), 1.0, 2.0)  # a mode and its conjugate, unless they are one
+        terms = torch.where(
+            (k == minus).all(1), 1.0, 2.0
+        )  # a mode and its conjugate, unless they are one
         return terms * self._amplitude * carried / shared.clamp(min=1) / math.prod(shape)

@@ -1,15 +1,18 @@
-"""Fields of one region: what differs from the mean field, weighted by area, in one unit (section 5.3).
+"""Fields of one region: what differs from the mean field, weighted by area, in one unit (section
+5.3).
 
     c(y) = sqrt(w(lat_y)) (f(y) - mean(y)) / unit,      w = cos(lat) / mean of cos
 
-So |c|^2 is the latitude-weighted squared error in that unit, which is what is asked for, and the mean field (topography, climate) is known
-before any example. Fields come and go in units of their own, as kelvin and pascal.
+So |c|^2 is the latitude-weighted squared error in that unit, which is what is asked for, and the
+mean field (topography, climate) is known before any example. Fields come and go in units of their
+own, as kelvin and pascal.
 
-Where fields are to be compared, most of c's mean is taken away, for that today is warm everywhere says less than where it is warm; and
-slopes, the differences of c between neighbours, come beside it in a unit of their own: it is along slopes of temperature that winds change
-with height. They are left out where fields are put together again. And what is far from where an answer is asked for says less than what is
-near: with a `reach`, fields are compared as they are seen from each of so many places (kernels/local.py).
-"""
+Where fields are to be compared, most of c's mean is taken away, for that today is warm everywhere
+says less than where it is warm; and slopes, the differences of c between neighbours, come beside it
+in a unit of their own: it is along slopes of temperature that winds change with height. They are
+left out where fields are put together again. And what is far from where an answer is asked for says
+less than what is near: with a `reach`, fields are compared as they are seen from each of so many
+places (kernels/local.py)."""
 
 from __future__ import annotations
 
@@ -27,9 +30,11 @@ from .base import Space
 
 
 class Region(Space):
-    """lat, lon: of the grid, in degrees, latitudes from the north. Of fields that are to be compared, slopes: how much these count beside
-    values, 0 for not at all, True for as much; level: what is then left of the mean; reach: how far from a place, in degrees of arc, is
-    looked, 0 for everywhere, places being the middles of blocks of block x block points. `measure` sets the mean field and the units.
+    """lat, lon: of the grid, in degrees, latitudes from the north. Of fields that are to be
+    compared, slopes: how much these count beside values, 0 for not at all, True for as much; level:
+    what is then left of the mean; reach: how far from a place, in degrees of arc, is looked, 0 for
+    everywhere, places being the middles of blocks of block x block points. `measure` sets the mean
+    field and the units.
 
     >>> Region((55.0, 52.5, 50.0), (-15.0, -12.5)).encode(fields).shape      # fields: (15, 3, 2)
     (15, 6)
@@ -39,25 +44,49 @@ class Region(Space):
     root: Tensor
 
     def __init__(
-        self, lat: Sequence[float], lon: Sequence[float], slopes: float | bool = 0.0, level: float = 0.4, reach: float = 0.0, block: int = 4
+        self,
+        lat: Sequence[float],
+        lon: Sequence[float],
+        slopes: float | bool = 0.0,
+        level: float = 0.4,
+        reach: float = 0.0,
+        block: int = 4,
     ):
         super().__init__()
-        self.lat, self.lon = tuple(float(degrees) for degrees in lat), tuple(float(degrees) for degrees in lon)
-        self.grid, self.points, self.slopes, self.level = (len(self.lat), len(self.lon)), len(self.lat) * len(self.lon), slopes, level
+        self.lat, self.lon = (
+            tuple(float(degrees) for degrees in lat),
+            tuple(float(degrees) for degrees in lon),
+        )
+        self.grid, self.points, self.slopes, self.level = (
+            (len(self.lat), len(self.lon)),
+            len(self.lat) * len(self.lon),
+            slopes,
+            level,
+        )
         self.size = self.points + (slopes > 0) * (2 * self.points - sum(self.grid))
         cosine = torch.tensor(self.lat, dtype=torch.float64).deg2rad().cos()
-        if min(self.grid) < 1 + (slopes > 0) or max(map(abs, self.lat)) > 90 or list(self.lat) != sorted(self.lat, reverse=True):
-            raise TransduceError(f"lat={self.lat}, lon={self.lon}; expected some of each, two with slopes, latitudes from 90 down to -90.")
+        if (
+            min(self.grid) < 1 + (slopes > 0)
+            or max(map(abs, self.lat)) > 90
+            or list(self.lat) != sorted(self.lat, reverse=True)
+        ):
+            raise TransduceError(
+                f"lat={self.lat}, lon={self.lon}; expected some of each, two with slopes, "
+                "latitudes from 90 down to -90."
+            )
         if slopes < 0 or level <= 0 or reach < 0 or block < 1:
             raise TransduceError(
-                f"slopes={slopes}, level={level}, reach={reach}, block={block}; expected a weight from 0, a share above 0, degrees from 0, "
+                f"slopes={slopes}, level={level}, reach={reach}, block={block}; expected a weight "
+                "from 0, a share above 0, degrees from 0, "
                 "and points from 1."
             )
         self.reach, self.block = reach, block
         self.mean = nn.Parameter(torch.zeros(self.grid), requires_grad=False)
         self.unit = nn.Parameter(torch.ones(()), requires_grad=False)
         self.slope = nn.Parameter(torch.ones(()), requires_grad=False)
-        weights = (cosine.clamp(min=1e-3) / cosine.mean()).sqrt()  # at a pole a little is left, so that fields can be put together again
+        weights = (
+            cosine.clamp(min=1e-3) / cosine.mean()
+        ).sqrt()  # at a pole a little is left, so that fields can be put together again
         self.register_buffer("root", weights[:, None].float(), persistent=False)
 
     def config(self) -> dict[str, Any]:
@@ -74,7 +103,9 @@ class Region(Space):
         self.mean.copy_(f.double().mean(0))
         self.unit.copy_((f - self.mean).double().square().mean().sqrt().clamp(min=1e-12))
         if self.slopes:
-            self.slope.copy_(_slopes(self._values(f)).double().square().mean().sqrt().clamp(min=1e-12))
+            self.slope.copy_(
+                _slopes(self._values(f)).double().square().mean().sqrt().clamp(min=1e-12)
+            )
         return True
 
     def _values(self, f: Float[Tensor, "... y x"]) -> Float[Tensor, "... y x"]:
@@ -82,18 +113,28 @@ class Region(Space):
 
     def check_coordinates(self, f: Any, name: str) -> None:
         for axis, degrees in (("latitude", self.lat), ("longitude", self.lon)):
-            own = f.coords.get(axis, f.coords.get(axis[:3])) if isinstance(f, xr.DataArray) else None
-            if own is not None and own.shape == (len(degrees),) and not np.allclose(own, degrees, atol=1e-3):
+            own = (
+                f.coords.get(axis, f.coords.get(axis[:3])) if isinstance(f, xr.DataArray) else None
+            )
+            if (
+                own is not None
+                and own.shape == (len(degrees),)
+                and not np.allclose(own, degrees, atol=1e-3)
+            ):
                 raise TransduceError(
-                    f"{name} has {axis} from {float(own[0]):g} to {float(own[-1]):g}; this model expects {degrees[0]:g} to "
-                    f"{degrees[-1]:g}. Bring it to that order and grid: transduce.climate_regression.regress_climate does."
+                    f"{name} has {axis} from {float(own[0]):g} to {float(own[-1]):g}; this model "
+                    f"expects {degrees[0]:g} to "
+                    f"{degrees[-1]:g}. Bring it to that order and grid: "
+                    "transduce.climate_regression.regress_climate does."
                 )
 
     def check(self, f: Tensor, x: Tensor | None, name: str) -> tuple[int, ...]:
         if x is not None or f.ndim != 3 or tuple(f.shape[1:]) != self.grid:
             raise TransduceError(
-                f"{name} has shape {tuple(f.shape)}{'' if x is None else ' at scattered points'}; this model expects (n, {self.grid[0]}, "
-                f"{self.grid[1]}), fields from {self.lat[0]:g} to {self.lat[-1]:g} N and {self.lon[0]:g} to {self.lon[-1]:g} E. "
+                f"{name} has shape {tuple(f.shape)}{'' if x is None else ' at scattered points'}; "
+                f"this model expects (n, {self.grid[0]}, "
+                f"{self.grid[1]}), fields from {self.lat[0]:g} to {self.lat[-1]:g} N and "
+                f"{self.lon[0]:g} to {self.lon[-1]:g} E. "
                 "Interpolate them to that grid with transduce.families.regridded."
             )
         return self.grid
@@ -103,31 +144,50 @@ class Region(Space):
         if not self.slopes:
             return values.flatten(-2)
         pattern = values - (1 - self.level) * values.mean((-2, -1), keepdim=True)
-        share = self.slopes * (self.points / (self.size - self.points)) ** 0.5  # so that values and slopes count by their mean squares
+        share = (
+            self.slopes * (self.points / (self.size - self.points)) ** 0.5
+        )  # so that values and slopes count by their mean squares
         return torch.cat([pattern.flatten(-2), share * _slopes(values) / self.slope.to(f)], -1)
 
     def decode(self, c: Tensor, at: Any) -> Tensor:
         if not isinstance(at, tuple | list) or tuple(at) != self.grid:
-            raise TransduceError(f"at={at} was asked of a model that answers on {self.grid[0]} x {self.grid[1]} points. Leave it out.")
+            raise TransduceError(
+                f"at={at} was asked of a model that answers on {self.grid[0]} x {self.grid[1]} "
+                "points. Leave it out."
+            )
         values = c[..., : self.points]
         if self.slopes:
             values = values + (1 / self.level - 1) * values.mean(-1, keepdim=True)
         return self.mean.to(c) + self.unit.to(c) * values.unflatten(-1, self.grid) / self.root.to(c)
 
     def neighbourhoods(self) -> tuple[Float[Tensor, "p d"], Int[Tensor, " points"]]:
-        """How much each coefficient counts at each place, 1 in the mean over values and over slopes; and the place of each point."""
+        """How much each coefficient counts at each place, 1 in the mean over values and over
+        slopes; and the place of each point."""
         rows, columns = (torch.arange(points) // self.block for points in self.grid)
         place = (rows[:, None] * (columns[-1] + 1) + columns).flatten()
-        where = torch.cartesian_prod(*(torch.tensor(degrees, dtype=torch.float64).deg2rad() for degrees in (self.lat, self.lon)))
+        where = torch.cartesian_prod(
+            *(
+                torch.tensor(degrees, dtype=torch.float64).deg2rad()
+                for degrees in (self.lat, self.lon)
+            )
+        )
         lat, lon = where.unbind(1)
         points = torch.stack([lat.cos() * lon.cos(), lat.cos() * lon.sin(), lat.sin()], 1)
         middles = torch.stack([points[place == p].mean(0) for p in range(int(place[-1]) + 1)])
         on_grid = points.unflatten(0, self.grid)
-        between = [(on_grid[:, 1:] + on_grid[:, :-1]).flatten(0, 1), (on_grid[1:] + on_grid[:-1]).flatten(0, 1)]
-        near = [self._near(middles, some) for some in ([points, torch.cat(between)] if self.slopes else [points])]
+        between = [
+            (on_grid[:, 1:] + on_grid[:, :-1]).flatten(0, 1),
+            (on_grid[1:] + on_grid[:-1]).flatten(0, 1),
+        ]
+        near = [
+            self._near(middles, some)
+            for some in ([points, torch.cat(between)] if self.slopes else [points])
+        ]
         return torch.cat(near, 1).float(), place
 
-    def _near(self, middles: Float[Tensor, "p 3"], points: Float[Tensor, "s 3"]) -> Float[Tensor, "p s"]:
+    def _near(
+        self, middles: Float[Tensor, "p 3"], points: Float[Tensor, "s 3"]
+    ) -> Float[Tensor, "p s"]:
         cosine = nn.functional.normalize(middles, dim=1) @ nn.functional.normalize(points, dim=1).mT
         near = (-(cosine.clamp(-1, 1).acos().rad2deg() / self.reach).square() / 2).exp()
         return near / near.mean(1, keepdim=True)

@@ -1,4 +1,5 @@
-"""Functions by their values: BranchTrunk reads some, and has a learned basis (supplement S.2.3); Euclidean takes all, or a power of each.
+"""Functions by their values: BranchTrunk reads some, and has a learned basis (supplement S.2.3);
+Euclidean takes all, or a power of each.
 
 c_i = sign(f_i) |f_i|^power       (Euclidean)
 """
@@ -18,7 +19,8 @@ from .base import Space, grid_or_positions, unit_positions
 
 
 class BranchTrunk(Space):
-    """Values at `points` equal steps in; out, the weights of as many functions of x that a trunk network has learned.
+    """Values at `points` equal steps in; out, the weights of as many functions of x that a trunk
+    network has learned.
 
     T(D)(v)(x) = sum_p g_p(D)(v) f_p(x)       (supplement S.2.3)
     """
@@ -31,14 +33,25 @@ class BranchTrunk(Space):
         self.trunk = nn.Sequential(*layers[:-1])
 
     def config(self) -> dict[str, Any]:
-        return {"space": "BranchTrunk", "points": self.points, "hidden": self.hidden, "depth": self.depth}
+        return {
+            "space": "BranchTrunk",
+            "points": self.points,
+            "hidden": self.hidden,
+            "depth": self.depth,
+        }
 
     def encode(self, f: Tensor, x: Tensor | None = None) -> Tensor:
-        known = torch.linspace(0, 1, f.shape[-1], dtype=torch.float64) if x is None else unit_positions(x, 1, "x").flatten()
+        known = (
+            torch.linspace(0, 1, f.shape[-1], dtype=torch.float64)
+            if x is None
+            else unit_positions(x, 1, "x").flatten()
+        )
         if x is None and len(known) == self.points:
             return f
         if len(known) < 2:
-            raise TransduceError(f"{len(known)} value a function is too few to interpolate. Give at least 2 points.")
+            raise TransduceError(
+                f"{len(known)} value a function is too few to interpolate. Give at least 2 points."
+            )
         return f @ self._interpolation(known).to(f)
 
     def _interpolation(self, known: Float[Tensor, " q"]) -> Float[Tensor, "q p"]:
@@ -61,25 +74,34 @@ class BranchTrunk(Space):
 
 
 class Euclidean(Space):
-    """R^d: vectors as they are; or, with a power below 1, so that differences among small values count for more: of dark pixels, say."""
+    """R^d: vectors as they are; or, with a power below 1, so that differences among small values
+    count for more: of dark pixels, say."""
 
     def __init__(self, size: int, power: float = 1.0):
         super().__init__()
         if not power > 0:
-            raise TransduceError(f"power={power}; expected a number above 0, as 0.5 for square roots.")
+            raise TransduceError(
+                f"power={power}; expected a number above 0, as 0.5 for square roots."
+            )
         self.size, self.power = size, power
 
     def config(self) -> dict[str, Any]:
-        return {"space": "Euclidean", "size": self.size} | ({"power": self.power} if self.power != 1 else {})
+        return {"space": "Euclidean", "size": self.size} | (
+            {"power": self.power} if self.power != 1 else {}
+        )
 
     def check(self, f: Tensor, x: Tensor | None, name: str) -> tuple[int, ...]:
         if x is not None:
             raise TransduceError(
-                f"{name} has positions x, but this model reads vectors of length {self.size}, which have none. Leave x out."
+                f"{name} has positions x, but this model reads vectors of length {self.size}, "
+                "which have none. Leave x out."
             )
         if f.ndim != 2 or f.shape[1] != self.size:
             shape = tuple(f.shape)
-            raise TransduceError(f"{name} has shape {shape}; this model expects (n, {self.size}). {self._remedy(shape, name)}")
+            raise TransduceError(
+                f"{name} has shape {shape}; this model expects (n, {self.size}). "
+                f"{self._remedy(shape, name)}"
+            )
         return (self.size,)
 
     def _remedy(self, shape: tuple[int, ...], name: str) -> str:
@@ -92,7 +114,10 @@ class Euclidean(Space):
         if each > 1 and math.prod(shape) == self.size:
             return f"Reshape it to (1, {self.size})."
         if len(shape) == 2 and each < self.size:
-            return f"{model}; classes go one-hot into {self.size} columns, or as labels to transduce.sklearn.TransducerClassifier."
+            return (
+                f"{model}; classes go one-hot into {self.size} columns, or as labels to "
+                "transduce.sklearn.TransducerClassifier."
+            )
         return f"{model}."
 
     def encode(self, f: Tensor, x: Tensor | None = None) -> Tensor:
@@ -100,7 +125,10 @@ class Euclidean(Space):
 
     def decode(self, c: Tensor, at: Any) -> Tensor:
         if not isinstance(at, int | tuple) or at not in (self.size, (self.size,)):
-            raise TransduceError(f"at={at} was asked of vectors of length {self.size}, which have no other points. Leave it out.")
+            raise TransduceError(
+                f"at={at} was asked of vectors of length {self.size}, which have no other points. "
+                "Leave it out."
+            )
         return signed_power(c, 1 / self.power)
 
 

@@ -2,10 +2,10 @@
 
     |u(x) - O(v)(x)| <= q s(v)(x),      s(v)(x)^2 = the variance of T(D_m)(v)(x) over half-splits m
 
-Half of n examples, drawn without putting back, vary about all n as those vary about infinitely many. What they differ by says where an
-answer is unsure, not by how much: q is the quantile of |r_i(x)| / s(v_i)(x), r_i being what is left of example i when it is left out,
-and s(v_i) the deviation among the half-splits that do not use it.
-"""
+Half of n examples, drawn without putting back, vary about all n as those vary about infinitely
+many. What they differ by says where an answer is unsure, not by how much: q is the quantile of
+|r_i(x)| / s(v_i)(x), r_i being what is left of example i when it is left out, and s(v_i) the
+deviation among the half-splits that do not use it."""
 
 from __future__ import annotations
 
@@ -33,17 +33,25 @@ def bootstrap(
     generator: torch.Generator | None = None,
     progress: Progress | None = None,
 ) -> tuple[Any, Any, Any]:
-    """The images of v, and the lower and the upper end of a band that is meant to hold this share of their values.
+    """The images of v, and the lower and the upper end of a band that is meant to hold this share
+    of their values.
 
     >>> mean, low, high = bootstrap(T, examples, v, level=0.9)
     """
     if not 0 < level < 1:
-        raise TransduceError(f"level={level}; expected a share of the values between 0 and 1, like 0.9.")
+        raise TransduceError(
+            f"level={level}; expected a share of the values between 0 and 1, like 0.9."
+        )
     n, u = len(examples), to_tensor(examples.u, "examples.u")
     halves = half_splits(n, n_regressions, generator or torch.Generator().manual_seed(0))
     if (~halves).sum(0).min() < 2:
-        raise TransduceError(f"n_regressions={n_regressions} of {n} examples leave one out less than twice; expected more, like 100.")
-    left_out, spread = _passes(many_regressions(T, examples, torch.cat([all_but_one(n), halves]), v, progress), n)
+        raise TransduceError(
+            f"n_regressions={n_regressions} of {n} examples leave one out less than twice; "
+            "expected more, like 100."
+        )
+    left_out, spread = _passes(
+        many_regressions(T, examples, torch.cat([all_but_one(n), halves]), v, progress), n
+    )
     q = quantile((left_out - u.to(left_out)).abs() / spread[:n], level)
     mean = T.regress(examples)(v)
     middle = to_tensor(mean, "answers")
@@ -51,8 +59,11 @@ def bootstrap(
     return mean, like(middle - half, mean, of=mean), like(middle + half, mean, of=mean)
 
 
-def _passes(regressions: Iterable[Tensor], n: int) -> tuple[Float[Tensor, "n ..."], Float[Tensor, "m ..."]]:
-    """Of n regressions that leave each example out in turn, its own answers; of those that follow, the deviation of all answers."""
+def _passes(
+    regressions: Iterable[Tensor], n: int
+) -> tuple[Float[Tensor, "n ..."], Float[Tensor, "m ..."]]:
+    """Of n regressions that leave each example out in turn, its own answers; of those that follow,
+    the deviation of all answers."""
     left_out: list[Tensor] = []
     sums: Any = torch.zeros(3)  # of ones, of answers and of their squares
     for answers in regressions:
@@ -61,7 +72,12 @@ def _passes(regressions: Iterable[Tensor], n: int) -> tuple[Float[Tensor, "n ...
         halves = answers[alone:].double()
         there = ~halves.isnan()
         halves = halves.where(there, 0)
-        sums = [a + b for a, b in zip(sums, (there.sum(0), halves.sum(0), halves.square().sum(0)), strict=True)]
+        sums = [
+            a + b
+            for a, b in zip(
+                sums, (there.sum(0), halves.sum(0), halves.square().sum(0)), strict=True
+            )
+        ]
     count, total, squares = sums
     variance = (squares - total**2 / count) / (count - 1)
     typical = variance.flatten(1).mean(1).reshape(-1, *[1] * (variance.ndim - 1))

@@ -2,9 +2,9 @@
 
     effective size of c chains of t states      t c / tau,      tau = 1 + 2 sum_s rho_s
 
-rho_s, the correlation of states s steps apart, counts chains that disagree as correlated. The sum ends where pairs of neighbouring terms
-stop being positive, and they never rise before that (Geyer 1992; Vehtari et al. 2021).
-"""
+rho_s, the correlation of states s steps apart, counts chains that disagree as correlated. The sum
+ends where pairs of neighbouring terms stop being positive, and they never rise before that (Geyer
+1992; Vehtari et al. 2021)."""
 
 from __future__ import annotations
 
@@ -20,26 +20,39 @@ from ..types import TransduceError
 def check_sampling(noise: float, level: float, samples: int, chains: int, fewest: int) -> None:
     """Raise if there is nothing to sample, or no such band; fewest: samples that make sense."""
     if not 0 < noise < math.inf:
-        raise TransduceError(f"noise={noise}; expected the size of the errors in what was observed, above 0. Give an estimate of it.")
+        raise TransduceError(
+            f"noise={noise}; expected the size of the errors in what was observed, above 0. Give "
+            "an estimate of it."
+        )
     if not 0 < level < 1:
-        raise TransduceError(f"level={level}; expected a share of the values between 0 and 1, like 0.9.")
+        raise TransduceError(
+            f"level={level}; expected a share of the values between 0 and 1, like 0.9."
+        )
     if samples < fewest or chains < 1:
-        raise TransduceError(f"samples={samples} from chains={chains}; expected at least {fewest} from at least one. Give more.")
+        raise TransduceError(
+            f"samples={samples} from chains={chains}; expected at least {fewest} from at least "
+            "one. Give more."
+        )
 
 
-def band(samples: Float[Tensor, "s ..."], level: float) -> tuple[Float[Tensor, "*f"], Float[Tensor, "*f"]]:
+def band(
+    samples: Float[Tensor, "s ..."], level: float
+) -> tuple[Float[Tensor, "*f"], Float[Tensor, "*f"]]:
     """The ends, at each point, of the interval that leaves as many samples below as above it."""
     ordered, last = samples.sort(0).values, len(samples) - 1
 
     def quantile(share: float) -> Tensor:
         place = share * last
-        return torch.lerp(ordered[math.floor(place)], ordered[math.ceil(place)], place - math.floor(place))
+        return torch.lerp(
+            ordered[math.floor(place)], ordered[math.ceil(place)], place - math.floor(place)
+        )
 
     return quantile((1 - level) / 2), quantile((1 + level) / 2)
 
 
 def effective_sizes(states: Float[Tensor, "t c *f"]) -> Float[Tensor, "*f"]:
-    """The effective size of each component; 1 where chains are too short to tell, or never moved."""
+    """The effective size of each component; 1 where chains are too short to tell, or never
+    moved."""
     t, chains = states.shape[:2]
     if t < 4:
         return torch.ones_like(states[0, 0])

@@ -1,10 +1,11 @@
 """Probabilities of classes, from a regression of one-hot vectors.
 
-    p_k(v) = mean over beta of exp(beta u_hat_k(v)) / sum_l exp(beta u_hat_l(v))      over the classes that the examples show
+    p_k(v) = mean over beta of exp(beta u_hat_k(v)) / sum_l exp(beta u_hat_l(v))
+    over the classes that the examples show
 
-How likely a beta is, the examples say: by the class of each, and the answer there of the regression without it; with a log-normal prior
-that matters where they are few. So how sure an answer is comes from the task itself.
-"""
+How likely a beta is, the examples say: by the class of each, and the answer there of the regression
+without it; with a log-normal prior that matters where they are few. So how sure an answer is comes
+from the task itself."""
 
 from __future__ import annotations
 
@@ -24,8 +25,11 @@ NEGLIGIBLE = 1e-6  # a share that is left out
 
 
 @torch.no_grad()
-def class_probabilities(O: ConditionedOperator, v: Any, likely: Float[Tensor, " b"] | None = None) -> Float[Tensor, "m k"]:
-    """The probability of each class at each v; O was regressed from one-hot vectors. likely: default, `sharpness` of O.
+def class_probabilities(
+    O: ConditionedOperator, v: Any, likely: Float[Tensor, " b"] | None = None
+) -> Float[Tensor, "m k"]:
+    """The probability of each class at each v; O was regressed from one-hot vectors. likely:
+    default, `sharpness` of O.
 
     >>> class_probabilities(T.regress(ExampleSet(images, one_hot)), queries).argmax(1)
     """
@@ -43,7 +47,11 @@ def sharpness(O: ConditionedOperator) -> Float[Tensor, " b"]:
     """How likely each of `BETAS` is, of an operator that was regressed from one-hot vectors."""
     u = one_hot_of(O)
     seen = u.amax(0) > 0
-    return posterior(left_out(O).double().cpu()[:, seen], u[:, seen]) if len(u) > 1 else posterior(u[:0], u[:0])
+    return (
+        posterior(left_out(O).double().cpu()[:, seen], u[:, seen])
+        if len(u) > 1
+        else posterior(u[:0], u[:0])
+    )
 
 
 def one_hot_of(O: ConditionedOperator) -> Float[Tensor, "n k"]:
@@ -51,7 +59,8 @@ def one_hot_of(O: ConditionedOperator) -> Float[Tensor, "n k"]:
     u = to_tensor(O.examples.u, "examples.u").detach().double().cpu()
     if u.ndim != 2 or not bool(((u == 0) | (u == 1)).all()) or not bool((u.sum(1) == 1).all()):
         raise TransduceError(
-            f"examples.u, of shape {tuple(u.shape)}, are not one-hot vectors; probabilities are of classes. Expected (n, classes), with a "
+            f"examples.u, of shape {tuple(u.shape)}, are not one-hot vectors; probabilities are "
+            "of classes. Expected (n, classes), with a "
             "1 for the class of each example and 0 else: see torch.nn.functional.one_hot."
         )
     return u

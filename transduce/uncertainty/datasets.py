@@ -1,16 +1,19 @@
-"""Monte Carlo in the space of datasets: which sets of simulated pairs explain those observed, and what parameters they have.
+"""Monte Carlo in the space of datasets: which sets of simulated pairs explain those observed, and
+what parameters they have.
 
     p(c, S | observed) ~ exp(-sum_i e_i(S)^2 / (2 noise^2)),      e_i(S) = |u_i - T(S)(v_i)| / |u_i|
 
-S is k pairs of a bank whose parameters are alike: any k of the neighbours N_c of a pair c, those nearest to it in their parameters. Were S
-free, chance would favour sets of all parameters, whose mean is that of the bank. The paper names the idea (section 5.2): as a regression
-takes no training, every state of a Markov chain can be one. A step either
+S is k pairs of a bank whose parameters are alike: any k of the neighbours N_c of a pair c, those
+nearest to it in their parameters. Were S free, chance would favour sets of all parameters, whose
+mean is that of the bank. The paper names the idea (section 5.2): as a regression takes no training,
+every state of a Markov chain can be one. A step either
 
-    swaps a pair of S for another of N_c,      or moves to c', near c or anywhere, and replaces S \\ N_c' by as many of N_c' \\ N_c
+    swaps a pair of S for another of N_c,
+    or moves to c', near c or anywhere, and replaces S \\ N_c' by as many of N_c' \\ N_c
 
-and is accepted with probability min(1, p(c', S') / p(c, S)): the way back is as likely. Bank and observed pairs are read once, and the
-chains are the masks of one batch of regressions. The mean of S's parameters is a sample of those of the observed operator.
-"""
+and is accepted with probability min(1, p(c', S') / p(c, S)): the way back is as likely. Bank and
+observed pairs are read once, and the chains are the masks of one batch of regressions. The mean of
+S's parameters is a sample of those of the observed operator."""
 
 from __future__ import annotations
 
@@ -31,12 +34,13 @@ BURN_IN = 100  # steps at least
 
 @dataclass(frozen=True, eq=False)
 class DatasetPosterior:
-    """mean, low, high: of the observed operator's parameter and its band, or of each if there are several.
+    """mean, low, high: of the observed operator's parameter and its band, or of each if there are
+    several.
 
-    samples: the mean parameters of each sampled set, (samples,) or (samples, p). errors: the root mean square of its e_i. members: how
-    often each pair of the bank was in a set. acceptance: the share of steps taken. effective: the number of independent samples that
-    these amount to, of the parameter that has the fewest.
-    """
+    samples: the mean parameters of each sampled set, (samples,) or (samples, p). errors: the root
+    mean square of its e_i. members: how often each pair of the bank was in a set. acceptance: the
+    share of steps taken. effective: the number of independent samples that these amount to, of the
+    parameter that has the fewest."""
 
     mean: Any
     low: Any
@@ -63,55 +67,84 @@ def dataset_posterior(
     level: float = 0.9,
     generator: torch.Generator | None = None,
 ) -> DatasetPosterior:
-    """The parameters of an operator of which a few pairs were observed, from a bank of pairs of operators whose parameters are known.
+    """The parameters of an operator of which a few pairs were observed, from a bank of pairs of
+    operators whose parameters are known.
 
-    parameters: of each pair of the bank, (n,) or (n, p). noise: the relative error, root mean square over functions, to which a set is
-    expected to explain the observed pairs: that of T with k examples, and of the measurement. k: pairs of a set. among: how many
-    neighbours it is drawn from; default: 3 k. samples: sets to keep, after as many that are not, from `chains` chains.
+    parameters: of each pair of the bank, (n,) or (n, p). noise: the relative error, root mean
+    square over functions, to which a set is expected to explain the observed pairs: that of T with
+    k examples, and of the measurement. k: pairs of a set. among: how many neighbours it is drawn
+    from; default: 3 k. samples: sets to keep, after as many that are not, from `chains` chains.
 
     >>> found = dataset_posterior(T, bank, nu, observed, noise=0.05, generator=generator)
     >>> found.mean, found.low, found.high
     """
     for name, pairs in (("bank", bank), ("observed", observed)):
         if not isinstance(pairs, ExampleSet):
-            raise TransduceError(f"{name} is of type {type(pairs).__name__}; expected an ExampleSet of at least one pair. Give one.")
+            raise TransduceError(
+                f"{name} is of type {type(pairs).__name__}; expected an ExampleSet of at least "
+                "one pair. Give one."
+            )
     check_sampling(noise, level, samples, chains, fewest=1)
     theta = _checked(parameters, len(bank))
     among = min(3 * k, len(bank)) if among is None else among
     if not 1 <= k < among <= len(bank):
         raise TransduceError(
-            f"sets of k={k} pairs among {among} neighbours in a bank of {len(bank)}; expected 1 <= k < among <= {len(bank)}, to have "
+            f"sets of k={k} pairs among {among} neighbours in a bank of {len(bank)}; expected 1 "
+            f"<= k < among <= {len(bank)}, to have "
             "something to swap. Lower k, or give a larger bank."
         )
-    explained, generator = Explained(T, bank, observed, noise), generator or torch.Generator().manual_seed(0)
-    sets, energies, acceptance = walk(explained, neighbours_of(theta, among), k, samples, chains, generator)
+    explained, generator = (
+        Explained(T, bank, observed, noise),
+        generator or torch.Generator().manual_seed(0),
+    )
+    sets, energies, acceptance = walk(
+        explained, neighbours_of(theta, among), k, samples, chains, generator
+    )
     means = sets.to(theta) @ theta / k
     drawn, energies, members = (part.flatten(0, 1)[:samples] for part in (means, energies, sets))
     template = parameters if isinstance(parameters, Tensor) else np.asarray(parameters)
-    summary = (f if template.ndim == 2 else f[..., 0] for f in (drawn.mean(0), *band(drawn, level), drawn))
+    summary = (
+        f if template.ndim == 2 else f[..., 0] for f in (drawn.mean(0), *band(drawn, level), drawn)
+    )
     mean, low, high, drawn = (like(f, template) for f in summary)
     errors = (2 * noise**2 * energies / len(observed)).sqrt()
-    return DatasetPosterior(mean, low, high, drawn, errors, members.double().mean(0), acceptance, float(effective_sizes(means).min()))
+    return DatasetPosterior(
+        mean,
+        low,
+        high,
+        drawn,
+        errors,
+        members.double().mean(0),
+        acceptance,
+        float(effective_sizes(means).min()),
+    )
 
 
 def _checked(parameters: Any, n: int) -> Float[Tensor, "n p"]:
     theta = to_tensor(parameters, "parameters").double()
     if theta.ndim not in (1, 2) or len(theta) != n or not theta.numel():
         raise TransduceError(
-            f"parameters have shape {tuple(theta.shape)}; expected ({n},), or ({n}, p) for several: those of each pair of the bank."
+            f"parameters have shape {tuple(theta.shape)}; expected ({n},), or ({n}, p) for "
+            "several: those of each pair of the bank."
         )
     return theta.reshape(n, -1)
 
 
 def neighbours_of(theta: Float[Tensor, "n p"], among: int) -> Bool[Tensor, "n n"]:
-    """Whether j is one of those nearest to i, itself included, parameters being measured in units of their spread."""
+    """Whether j is one of those nearest to i, itself included, parameters being measured in units
+    of their spread."""
     unit = theta / theta.std(0, correction=0).clamp(min=1e-300)
-    distances = torch.cdist(unit, unit, compute_mode="donot_use_mm_for_euclid_dist").fill_diagonal_(-1)
-    return torch.zeros_like(distances, dtype=torch.bool).scatter(1, distances.argsort(dim=1, stable=True)[:, :among], True)
+    distances = torch.cdist(unit, unit, compute_mode="donot_use_mm_for_euclid_dist").fill_diagonal_(
+        -1
+    )
+    return torch.zeros_like(distances, dtype=torch.bool).scatter(
+        1, distances.argsort(dim=1, stable=True)[:, :among], True
+    )
 
 
 class Explained:
-    """How well sets of the bank explain what was observed, which is read beside it but never an example."""
+    """How well sets of the bank explain what was observed, which is read beside it but never an
+    example."""
 
     def __init__(self, T: Transducer, bank: ExampleSet, observed: ExampleSet, noise: float):
         self.T, self.noise, self.n = T, noise, len(bank)
@@ -127,8 +160,13 @@ class Explained:
         self.squares = self.u.square().sum(1)
         if not self.squares.all():
             place = int((self.squares == 0).int().argmax())
-            raise TransduceError(f"observed.u[{place}] is zero; expected functions that an error can be relative to. Drop it.")
-        self.rest = (self.u - T.U.decode(c, self.at).flatten(1)).square().sum(1)  # of u, what coefficients cannot say
+            raise TransduceError(
+                f"observed.u[{place}] is zero; expected functions that an error can be relative "
+                "to. Drop it."
+            )
+        self.rest = (
+            (self.u - T.U.decode(c, self.at).flatten(1)).square().sum(1)
+        )  # of u, what coefficients cannot say
         self.c = torch.cat(u)[None]
         self.reads = T.read(torch.cat(v)[None], self.c)
 
@@ -145,9 +183,15 @@ class Explained:
 
 
 def walk(
-    explained: Explained, inside: Bool[Tensor, "n n"], k: int, samples: int, chains: int, generator: torch.Generator
+    explained: Explained,
+    inside: Bool[Tensor, "n n"],
+    k: int,
+    samples: int,
+    chains: int,
+    generator: torch.Generator,
 ) -> tuple[Bool[Tensor, "t c n"], Float[Tensor, "t c"], float]:
-    """The sets of the chains after burn-in, their energies, and the share of steps taken. inside: the neighbours of each pair."""
+    """The sets of the chains after burn-in, their energies, and the share of steps taken. inside:
+    the neighbours of each pair."""
     steps, n = -(-samples // chains), len(inside)
 
     def some_of(candidates: Bool[Tensor, "c n"], count: Any) -> Bool[Tensor, "c n"]:
@@ -161,14 +205,22 @@ def walk(
     burn_in = max(BURN_IN, steps)
     for number in range(burn_in + steps):
         kind = torch.randint(3, (chains,), generator=generator)
-        near, anywhere = some_of(inside[c], 1).int().argmax(1), torch.randint(n, (chains,), generator=generator)
+        near, anywhere = (
+            some_of(inside[c], 1).int().argmax(1),
+            torch.randint(n, (chains,), generator=generator),
+        )
         c_new = torch.stack([c, near, anywhere])[kind, torch.arange(chains)]
         swap = (kind == 0)[:, None]
         leaving = torch.where(swap, some_of(members, 1), members & ~inside[c_new])
-        coming = some_of(inside[c_new] & ~torch.where(swap, members, inside[c]), leaving.sum(1, keepdim=True))
+        coming = some_of(
+            inside[c_new] & ~torch.where(swap, members, inside[c]), leaving.sum(1, keepdim=True)
+        )
         proposed = members & ~leaving | coming
         energy_proposed = explained.energy(proposed)
-        accepted = torch.rand(chains, dtype=energy.dtype, generator=generator).log() < energy - energy_proposed
+        accepted = (
+            torch.rand(chains, dtype=energy.dtype, generator=generator).log()
+            < energy - energy_proposed
+        )
         accepted &= (kind != 1) | inside[c_new, c]  # or there is no way back
         c, energy = torch.where(accepted, c_new, c), torch.where(accepted, energy_proposed, energy)
         members = torch.where(accepted[:, None], proposed, members)

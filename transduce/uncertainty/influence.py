@@ -1,11 +1,11 @@
-"""How each example moved a prediction: what would change were it left out, for all examples by one backward pass.
+"""How each example moved a prediction: what would change were it left out, for all examples by one
+backward pass.
 
     J(O) - J(O without i) = <dJ / du_i, r_i>,      r_i = u_i - (O without i)(v_i)
 
-In ridge regression, to leave example i out is the same as to replace u_i by what the others answer for it, so for one layer of it and a
-linear J this is an identity. Where J is not linear, the mixture of candidates depends on u too, or layers are stacked, it holds to first
-order.
-"""
+In ridge regression, to leave example i out is the same as to replace u_i by what the others answer
+for it, so for one layer of it and a linear J this is an identity. Where J is not linear, the
+mixture of candidates depends on u too, or layers are stacked, it holds to first order."""
 
 from __future__ import annotations
 
@@ -25,15 +25,19 @@ def energy(u: Float[Tensor, "m ..."]) -> Float[Tensor, ""]:
     return u.square().sum() / 2
 
 
-def influence(O: ConditionedOperator, v: Any, J: Callable[[Tensor], Tensor] = energy) -> Float[Tensor, " n"]:
+def influence(
+    O: ConditionedOperator, v: Any, J: Callable[[Tensor], Tensor] = energy
+) -> Float[Tensor, " n"]:
     """How much each of the examples of O added to J(O(v)), a number made of the answers at v.
 
-    >>> influence(O, v[:1]).argsort(descending=True)[:3]      # the examples that this answer leans on
+    >>> # the examples that this answer leans on
+    >>> influence(O, v[:1]).argsort(descending=True)[:3]
     """
     T, examples = O.T, O.examples
     if not T.leaves_out:
         raise TransduceError(
-            "this model does not say what is left of an example that is left out; expected one that ends in a kernel that solves or "
+            "this model does not say what is left of an example that is left out; expected one "
+            "that ends in a kernel that solves or "
             "in a prior, with G=False, such as 'adr'. Compare with `many_regressions` instead."
         )
     with torch.enable_grad():
@@ -45,6 +49,8 @@ def influence(O: ConditionedOperator, v: Any, J: Callable[[Tensor], Tensor] = en
         answers = T.U.decode(T.query(kept, queries[None])[-1][0], grid if O.x is None else O.x)
         value = J(answers)
         if value.numel() != 1:
-            raise TransduceError(f"J gave a tensor of shape {tuple(value.shape)}; expected one number. Sum it.")
+            raise TransduceError(
+                f"J gave a tensor of shape {tuple(value.shape)}; expected one number. Sum it."
+            )
         (gradient,) = torch.autograd.grad(value.sum(), images)
     return (gradient * kept[-1].residual[0].detach()).sum(-1)

@@ -1,22 +1,27 @@
 """The input behind an observed output, and how sure one can be of it.
 
-    u = O(v) + e,      e ~ N(0, C),   C = noise^2 I + sum_j r_j r_j^T,      v = sum_i xi_i root_i,   xi ~ N(0, I)
+    u = O(v) + e,
+    e ~ N(0, C),   C = noise^2 I + sum_j r_j r_j^T,
+    v = sum_i xi_i root_i,   xi ~ N(0, I)
 
     E(xi) = (u - O(v))^T C^-1 (u - O(v)) / 2 + |xi|^2 / 2 = -log p(xi | u) + constant
 
-r_j are modes of the errors of O itself, where these count. The most probable xi* is found by Gauss-Newton steps. Gradients are exact, back
-through O; the matrix H = I + A^T C^-1 A with A = dO / dxi only steers, so central differences do, in one batch of queries. About xi* the
-posterior is nearly N(xi*, H^-1) (Laplace).
+r_j are modes of the errors of O itself, where these count. The most probable xi* is found by
+Gauss-Newton steps. Gradients are exact, back through O; the matrix H = I + A^T C^-1 A with A = dO /
+dxi only steers, so central differences do, in one batch of queries. About xi* the posterior is
+nearly N(xi*, H^-1) (Laplace).
 
-Samples come from preconditioned Crank-Nicolson steps. In the directions of H, whose eigenvalues are lambda,
+Samples come from preconditioned Crank-Nicolson steps. In the directions of H, whose eigenvalues are
+lambda,
 
     xi' = c + sqrt(1 - beta^2 pi / lambda) (xi - c) + beta eta / sqrt(lambda),      eta ~ N(0, I)
 
-leaves N(c, 1 / pi) as it is, and is accepted with probability min(1, exp(Psi(xi) - Psi(xi'))), Psi = E - sum pi (xi - c)^2 / 2. Two kinds
-take turns: about xi*, pi = lambda, where Psi is constant if O is linear, so that every step is accepted; and about 0, pi = 1, where Psi is
-the misfit and tails that Laplace's approximation has not are sampled too. Each has its beta, adapted during burn-in for each observed
-function. All chains are one batch of queries. They start from xi*, and a second mode far from it will not be found.
-"""
+leaves N(c, 1 / pi) as it is, and is accepted with probability min(1, exp(Psi(xi) - Psi(xi'))), Psi
+= E - sum pi (xi - c)^2 / 2. Two kinds take turns: about xi*, pi = lambda, where Psi is constant if
+O is linear, so that every step is accepted; and about 0, pi = 1, where Psi is the misfit and tails
+that Laplace's approximation has not are sampled too. Each has its beta, adapted during burn-in for
+each observed function. All chains are one batch of queries. They start from xi*, and a second mode
+far from it will not be found."""
 
 from __future__ import annotations
 
@@ -56,8 +61,10 @@ class GaussianPrior:
 
     root: (d, *grid), or (d, channels, *grid) for functions of several components.
 
-    >>> prior = GaussianPrior.interval(101, 0.2, boundary_mask(family.x))     # what ADR's initial states are drawn from
-    >>> prior = GaussianPrior.periodic(64, 0.125, amplitude=0.1, channels=2)  # and those of Burgers' equation
+    >>> # what ADR's initial states are drawn from
+    >>> prior = GaussianPrior.interval(101, 0.2, boundary_mask(family.x))
+    >>> # and those of Burgers' equation
+    >>> prior = GaussianPrior.periodic(64, 0.125, amplitude=0.1, channels=2)
     """
 
     root: Float[Tensor, "d ..."]
@@ -65,23 +72,32 @@ class GaussianPrior:
     def __post_init__(self) -> None:
         if self.root.ndim < 2 or not len(self.root):
             raise TransduceError(
-                f"root has shape {tuple(self.root.shape)}; expected (d, *grid) or (d, channels, *grid), one function or more to be summed."
+                f"root has shape {tuple(self.root.shape)}; expected (d, *grid) or (d, channels, "
+                "*grid), one function or more to be summed."
             )
         object.__setattr__(self, "root", to_tensor(self.root, "root").double())
 
     @classmethod
-    def interval(cls, points: int, length_scale: float, mask: Float[Tensor, " x"] | None = None) -> GaussianPrior:
-        """The squared-exponential field on a uniform grid of [0, 1] with both ends, times `mask`."""
+    def interval(
+        cls, points: int, length_scale: float, mask: Float[Tensor, " x"] | None = None
+    ) -> GaussianPrior:
+        """The squared-exponential field on a uniform grid of [0, 1] with both ends, times
+        `mask`."""
         root = _covariance_root(points, length_scale).T
         return cls(_ample(root if mask is None else root * mask))
 
     @classmethod
-    def periodic(cls, points: int, length_scale: float, amplitude: float = 1.0, channels: int = 1) -> GaussianPrior:
-        """The periodic field on a grid of [0, 1]^2 that leaves out the last points; `amplitude` is its standard deviation."""
+    def periodic(
+        cls, points: int, length_scale: float, amplitude: float = 1.0, channels: int = 1
+    ) -> GaussianPrior:
+        """The periodic field on a grid of [0, 1]^2 that leaves out the last points; `amplitude` is
+        its standard deviation."""
         side = _periodic_root(points, length_scale)
         root = _ample(amplitude * torch.einsum("xi,yj->ijxy", side, side).flatten(0, 1))
         if channels > 1:
-            root = torch.einsum("ce,dxy->cdexy", torch.eye(channels, dtype=root.dtype), root).flatten(0, 1)
+            root = torch.einsum(
+                "ce,dxy->cdexy", torch.eye(channels, dtype=root.dtype), root
+            ).flatten(0, 1)
         return cls(root)
 
     def fields(self, xi: Float[Tensor, "n d"]) -> Float[Tensor, "n ..."]:
@@ -100,11 +116,12 @@ def _ample(root: Float[Tensor, "d ..."]) -> Float[Tensor, "e ..."]:
 
 @dataclass(frozen=True, eq=False)
 class Inversion:
-    """v: the most probable inputs, (m, *grid). low, high: the ends of their bands, of the same shape. samples: (m, samples, *grid).
+    """v: the most probable inputs, (m, *grid). low, high: the ends of their bands, of the same
+    shape. samples: (m, samples, *grid).
 
-    Of the chains, for each of the m functions: acceptance, the share of steps taken, about xi* and about 0; beta, their size; effective,
-    the number of independent samples that theirs amount to, in the direction that has the fewest.
-    """
+    Of the chains, for each of the m functions: acceptance, the share of steps taken, about xi* and
+    about 0; beta, their size; effective, the number of independent samples that theirs amount to,
+    in the direction that has the fewest."""
 
     v: Any
     low: Any
@@ -130,12 +147,16 @@ def invert(
 ) -> Inversion:
     """The inputs v behind observed outputs u = O(v) + noise.
 
-    O: what `regress` returned, or any operator that torch can differentiate. u_observed: (m, *grid), where O answers; at other places,
-    give lambda v: O(v, at=places) as the operator. noise: the standard deviation of the error of u_observed at each point. errors: modes of
-    O's own, (r, *grid), where those are not small beside the noise: `errors_of(O)`. samples: to draw for each function, after as many that
-    are not kept, from `chains` chains. level: of the band, pointwise: from the samples, or without any from Laplace's approximation.
+    O: what `regress` returned, or any operator that torch can differentiate. u_observed: (m,
+    *grid), where O answers; at other places, give lambda v: O(v, at=places) as the operator. noise:
+    the standard deviation of the error of u_observed at each point. errors: modes of O's own, (r,
+    *grid), where those are not small beside the noise: `errors_of(O)`. samples: to draw for each
+    function, after as many that are not kept, from `chains` chains. level: of the band, pointwise:
+    from the samples, or without any from Laplace's approximation.
 
-    >>> found = invert(O, u_observed, prior, noise=0.02, errors=errors_of(O), samples=1000, generator=generator)
+    >>> found = invert(
+    ...     O, u_observed, prior, noise=0.02, errors=errors_of(O), samples=1000, generator=generator
+    ... )
     >>> found.v, found.low, found.high
     """
     check_sampling(noise, level, samples, chains, fewest=0)
@@ -146,12 +167,20 @@ def invert(
     v = prior.fields(xi)
     if samples:
         generator = generator or torch.Generator().manual_seed(0)
-        states, acceptance, beta = crank_nicolson(posterior, xi, H, -(-samples // chains), chains, generator)
-        drawn = prior.fields(states.movedim(2, 0).flatten(0, 2)).unflatten(0, (len(u), -1))[:, :samples]
+        states, acceptance, beta = crank_nicolson(
+            posterior, xi, H, -(-samples // chains), chains, generator
+        )
+        drawn = prior.fields(states.movedim(2, 0).flatten(0, 2)).unflatten(0, (len(u), -1))[
+            :, :samples
+        ]
         low, high = band(drawn.transpose(0, 1), level)
         effective = effective_sizes(states).amin(1)
     else:
-        drawn, acceptance, beta, effective = v[:, None][:, :0], *torch.zeros(2, len(u), 2), torch.zeros(len(u))
+        drawn, acceptance, beta, effective = (
+            v[:, None][:, :0],
+            *torch.zeros(2, len(u), 2),
+            torch.zeros(len(u)),
+        )
         half = NormalDist().inv_cdf((1 + level) / 2) * _deviations(prior, H)
         low, high = v - half, v + half
     v, low, high, drawn = (like(f, u_observed) for f in (v, low, high, drawn))
@@ -165,29 +194,34 @@ def _check(O: Operator, u: Tensor, prior: GaussianPrior) -> None:
         answer: Any = O(prior.root[:1])
     except TransduceError as error:
         raise TransduceError(
-            f"functions of the prior have shape {own}, which O does not take ({error}) Give a prior on another grid."
+            f"functions of the prior have shape {own}, which O does not take ({error}) Give a "
+            "prior on another grid."
         ) from None
     if u.ndim < 2 or not len(u) or u.shape[1:] != answer.shape[1:]:
         expected = ", ".join(map(str, ("m", *answer.shape[1:])))
         raise TransduceError(
-            f"u_observed has shape {tuple(u.shape)}; expected ({expected}), as O answers functions of the prior, which have shape {own}. "
+            f"u_observed has shape {tuple(u.shape)}; expected ({expected}), as O answers "
+            f"functions of the prior, which have shape {own}. "
             "Give both on O's grid; for a single function, give u[None]."
         )
 
 
 @torch.no_grad()
 def errors_of(O: ConditionedOperator) -> Float[Tensor, "r ..."]:
-    """Modes r_j of O's errors, their covariance being sum_j r_j r_j^T: those of U that have nearly all of their variance.
+    """Modes r_j of O's errors, their covariance being sum_j r_j r_j^T: those of U that have nearly
+    all of their variance.
 
-    Errors are what O would answer at each of its examples, of up to LEFT_OUT, without that one, less what it should. A few of them span too
-    little to say how modes go together, but each has its variance.
-    """
+    Errors are what O would answer at each of its examples, of up to LEFT_OUT, without that one,
+    less what it should. A few of them span too little to say how modes go together, but each has
+    its variance."""
     regressions = many_regressions(O.T, O.examples, all_but_one(len(O.examples))[:LEFT_OUT])
     answers: list[Tensor] = []
     for block in regressions:
         answers += [block[i, len(answers) + i] for i in range(len(block))]
     errors = torch.stack(answers) - regressions.u[:LEFT_OUT]
-    variances, places = O.T.encode(O.T.U, errors, O.x, "errors")[0].square().mean(0).sort(descending=True)
+    variances, places = (
+        O.T.encode(O.T.U, errors, O.x, "errors")[0].square().mean(0).sort(descending=True)
+    )
     count = int((variances.cumsum(0) < ALL * variances.sum()).sum()) + 1
     modes = variances.new_zeros(count, len(variances))
     modes[range(count), places[:count]] = variances[:count].sqrt()
@@ -211,7 +245,8 @@ def noise_of(noise: float, u: Float[Tensor, "m ..."], errors: Any) -> Noise:
     r = u[:0] if errors is None else to_tensor(errors, "errors").to(u)
     if r.shape[1:] != u.shape[1:]:
         raise TransduceError(
-            f"errors have shape {tuple(r.shape)}, u_observed {tuple(u.shape)}; expected the same but for how many there are. Give both on "
+            f"errors have shape {tuple(r.shape)}, u_observed {tuple(u.shape)}; expected the same "
+            "but for how many there are. Give both on "
             "one grid."
         )
     _, sizes, directions = torch.linalg.svd(r.flatten(1), full_matrices=False)
@@ -247,20 +282,26 @@ class Posterior:
             xi = xi.detach().requires_grad_()
             answers = self.answers(xi[:, None])[:, 0]
             if not answers.requires_grad:
-                raise TransduceError("the answers of O carry no gradient; expected an operator that torch can differentiate in v.")
+                raise TransduceError(
+                    "the answers of O carry no gradient; expected an operator that torch can "
+                    "differentiate in v."
+                )
             (back,) = torch.autograd.grad(answers, xi, answers.detach() - self.observed)
         return xi.detach() + back
 
     def curvature(self, xi: Float[Tensor, "m d"]) -> Float[Tensor, "m d d"]:
         """H = I + A^T C^-1 A."""
         identity = torch.eye(xi.shape[1], dtype=xi.dtype)
-        ahead, behind = (self.answers(xi[:, None] + step * identity) for step in (DIFFERENCE, -DIFFERENCE))
+        ahead, behind = (
+            self.answers(xi[:, None] + step * identity) for step in (DIFFERENCE, -DIFFERENCE)
+        )
         A = (ahead - behind) / (2 * DIFFERENCE)
         return identity + A @ A.mT
 
 
 def most_probable(posterior: Posterior) -> tuple[Float[Tensor, "m d"], Float[Tensor, "m d d"]]:
-    """xi* and H there, by Gauss-Newton steps of the best of a few lengths; H is renewed when they slow down."""
+    """xi* and H there, by Gauss-Newton steps of the best of a few lengths; H is renewed when they
+    slow down."""
     m, d = len(posterior.u), len(posterior.prior.root)
     starts = torch.randn(STARTS, d, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     xi = starts[posterior.energy(starts.expand(m, -1, -1)).argmin(1)]
@@ -281,7 +322,8 @@ def most_probable(posterior: Posterior) -> tuple[Float[Tensor, "m d"], Float[Ten
             break
     if promised > 0.1:
         warnings.warn(
-            f"the search for the most probable input ended where a step still promised {promised:.2g} nats: O may be too rough for its "
+            "the search for the most probable input ended where a step still promised "
+            f"{promised:.2g} nats: O may be too rough for its "
             "gradients, or noise too small. Look at O(v) beside u_observed.",
             stacklevel=4,
         )
@@ -296,7 +338,8 @@ def crank_nicolson(
     chains: int,
     generator: torch.Generator,
 ) -> tuple[Float[Tensor, "t c m d"], Float[Tensor, "m 2"], Float[Tensor, "m 2"]]:
-    """The states of the chains, which all start from xi, after burn-in, a step of each kind apart; the share of steps taken; beta."""
+    """The states of the chains, which all start from xi, after burn-in, a step of each kind apart;
+    the share of steps taken; beta."""
     eigenvalues, directions = torch.linalg.eigh(H)
     best, precision = xi[:, None] @ directions, eigenvalues[:, None].clamp(min=1)
     kinds = ((best, precision), (torch.zeros_like(best), torch.ones_like(precision)))
@@ -307,11 +350,16 @@ def crank_nicolson(
         beta, shares = odds.sigmoid(), []
         for (c, pi), size in zip(kinds, beta.T[..., None, None], strict=True):
             eta = torch.randn(y.shape, dtype=y.dtype, generator=generator)
-            proposed = c + (1 - size**2 * pi / precision).sqrt() * (y - c) + size * eta / precision.sqrt()
+            proposed = (
+                c + (1 - size**2 * pi / precision).sqrt() * (y - c) + size * eta / precision.sqrt()
+            )
             E_proposed = posterior.energy(proposed @ directions.mT)
             gain = E - E_proposed - (pi * ((y - c).square() - (proposed - c).square())).sum(-1) / 2
             accepted = torch.rand(E.shape, dtype=y.dtype, generator=generator).log() < gain
-            y, E = torch.where(accepted[..., None], proposed, y), torch.where(accepted, E_proposed, E)
+            y, E = (
+                torch.where(accepted[..., None], proposed, y),
+                torch.where(accepted, E_proposed, E),
+            )
             shares.append(accepted.double().mean(1))
         if number < burn_in:
             odds = odds + (torch.stack(shares, 1) - ACCEPTANCE) * PACE / math.sqrt(1 + number)

@@ -2,10 +2,10 @@
 
     T(D_m)(v),      D_m = {(v_j, u_j) : m_j},      m one of many masks
 
-Which examples are held out changes neither what the kernels read off the functions v nor the scores between all pairs: these are
-computed once. A mask then costs the u-path (the paper's kernels), systems of its own examples (representer), or one as small as the
-number of channels (prior). Examples that a mask leaves out are queries of the same pass.
-"""
+Which examples are held out changes neither what the kernels read off the functions v nor the scores
+between all pairs: these are computed once. A mask then costs the u-path (the paper's kernels),
+systems of its own examples (representer), or one as small as the number of channels (prior).
+Examples that a mask leaves out are queries of the same pass."""
 
 from __future__ import annotations
 
@@ -25,11 +25,14 @@ TOGETHER = 1 << 22  # numbers that a block of masks may hold at once in one arra
 Progress = Callable[[int], object]
 
 
-def many_regressions(T: Transducer, examples: ExampleSet, masks: Any, v: Any = None, progress: Progress | None = None) -> Regressions:
-    """The operators that T regresses from the examples where each of `masks`, (regressions, n), is True.
+def many_regressions(
+    T: Transducer, examples: ExampleSet, masks: Any, v: Any = None, progress: Progress | None = None
+) -> Regressions:
+    """The operators that T regresses from the examples where each of `masks`, (regressions, n), is
+    True.
 
-    v: functions to answer for, beside the examples that a regression leaves out. progress: told, after each block, how many
-    regressions are done.
+    v: functions to answer for, beside the examples that a regression leaves out. progress: told,
+    after each block, how many regressions are done.
 
     >>> masks = half_splits(len(examples), 5000, generator_for("test", 0))
     >>> many_regressions(T, examples, masks).errors().nanmean(0)      # of each example, left out
@@ -40,14 +43,18 @@ def many_regressions(T: Transducer, examples: ExampleSet, masks: Any, v: Any = N
 def half_splits(n: int, count: int, generator: torch.Generator) -> Bool[Tensor, "r n"]:
     """`count` masks of n examples with half of them in each, drawn at random."""
     if n < 2 or count < 1:
-        raise TransduceError(f"{count} splits of {n} examples; expected at least one, of at least two examples.")
+        raise TransduceError(
+            f"{count} splits of {n} examples; expected at least one, of at least two examples."
+        )
     return torch.rand(count, n, generator=generator).argsort(1) < n // 2
 
 
 def all_but_one(n: int) -> Bool[Tensor, "n n"]:
     """n masks, each without one of n examples."""
     if n < 2:
-        raise TransduceError(f"{n} example cannot be left out of itself; expected at least two. Give more.")
+        raise TransduceError(
+            f"{n} example cannot be left out of itself; expected at least two. Give more."
+        )
     return ~torch.eye(n, dtype=torch.bool)
 
 
@@ -56,13 +63,15 @@ def checked_masks(masks: Any, n: int) -> Bool[Tensor, "r n"]:
     kept = torch.as_tensor(masks)
     if kept.dtype != torch.bool or kept.ndim != 2 or kept.shape[1] != n or not len(kept):
         raise TransduceError(
-            f"masks have shape {tuple(kept.shape)} and hold {kept.dtype}; expected booleans of shape (regressions, {n}), True where an "
+            f"masks have shape {tuple(kept.shape)} and hold {kept.dtype}; expected booleans of "
+            f"shape (regressions, {n}), True where an "
             "example is used."
         )
     empty = torch.nonzero(~kept.any(1)).flatten()
     if len(empty):
         raise TransduceError(
-            f"mask {int(empty[0])} leaves no example ({len(empty)} of {len(kept)} do); expected at least one to regress from. Drop those."
+            f"mask {int(empty[0])} leaves no example ({len(empty)} of {len(kept)} do); expected "
+            "at least one to regress from. Drop those."
         )
     return kept
 
@@ -70,7 +79,14 @@ def checked_masks(masks: Any, n: int) -> Bool[Tensor, "r n"]:
 class Regressions:
     """As many operators as there are masks, asked block by block, in bounded memory."""
 
-    def __init__(self, T: Transducer, examples: ExampleSet, masks: Bool[Tensor, "r n"], v: Any, progress: Progress | None):
+    def __init__(
+        self,
+        T: Transducer,
+        examples: ExampleSet,
+        masks: Bool[Tensor, "r n"],
+        v: Any,
+        progress: Progress | None,
+    ):
         self.T, self.masks, self.progress = T, masks.to(T.spread.device), progress
         x = None if examples.x is None else to_tensor(examples.x, "examples.x")
         with torch.no_grad():
@@ -86,8 +102,8 @@ class Regressions:
         return len(self.masks)
 
     def __iter__(self) -> Iterator[Float[Tensor, "b m ..."]]:
-        """The answers of one block of regressions after the other, (block, functions, *grid): at the examples, NaN where a regression has
-        used them, and then at v."""
+        """The answers of one block of regressions after the other, (block, functions, *grid): at
+        the examples, NaN where a regression has used them, and then at v."""
         return map(self._answers, self._blocks())
 
     @torch.no_grad()
@@ -97,9 +113,12 @@ class Regressions:
 
     @torch.no_grad()
     def errors(self) -> Float[Tensor, "r n"]:
-        """The relative squared error of each example under each regression; NaN where it was used."""
+        """The relative squared error of each example under each regression; NaN where it was
+        used."""
         n, u = self.masks.shape[1], self.u.flatten(1)
-        rest = u - self.T.U.decode(self.c[:n], self.at).flatten(1)  # what coefficients cannot say of u
+        rest = u - self.T.U.decode(self.c[:n], self.at).flatten(
+            1
+        )  # what coefficients cannot say of u
         points = self.T.U.isometry(self.at) if isinstance(self.at, tuple) else None
         errors = []
         for used in self._blocks():
@@ -109,13 +128,17 @@ class Regressions:
                 squares = (self.T.U.decode(wrong, self.at).flatten(2) - rest).square().sum(-1)
             else:
                 squares = points * inside[:, :n].clamp(min=0) + rest.square().sum(1)
-            errors.append(squares.masked_fill(used[:, :n], torch.nan) / u.square().sum(1).clamp(min=1e-30))
+            errors.append(
+                squares.masked_fill(used[:, :n], torch.nan) / u.square().sum(1).clamp(min=1e-30)
+            )
         return torch.cat(errors).to(u)
 
     def _blocks(self) -> Iterator[Bool[Tensor, "b n"]]:
         """Which of all functions are examples, for as many regressions as memory allows at once."""
         functions, done = len(self.c), 0
-        for masks in self.masks.split(max(1, TOGETHER // (functions * max(self.T.U.size, self.u[0].numel(), 32 * functions)))):
+        for masks in self.masks.split(
+            max(1, TOGETHER // (functions * max(self.T.U.size, self.u[0].numel(), 32 * functions)))
+        ):
             yield torch.nn.functional.pad(masks, (0, functions - masks.shape[1]))
             done += len(masks)
             if self.progress is not None:

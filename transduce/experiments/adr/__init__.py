@@ -1,6 +1,19 @@
-"""Section 5.1 of the paper and its supplement: advection-diffusion-reaction operators, one file a table or figure."""
+"""Section 5.1 of the paper and its supplement: advection-diffusion-reaction operators, one file a
+table or figure."""
 
-from . import costs, depth, discretisation, extrapolation, fields, kernels, operators, resolution, samples, sizes, spectrum
+from . import (
+    costs,
+    depth,
+    discretisation,
+    extrapolation,
+    fields,
+    kernels,
+    operators,
+    resolution,
+    samples,
+    sizes,
+    spectrum,
+)
 from .setting import FULL as FULL
 from .setting import QUICK as QUICK
 from .setting import identities as identities

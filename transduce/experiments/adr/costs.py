@@ -1,4 +1,5 @@
-"""Table 1: error, time and floating point operations of a regression at n = 50. Times are of one thread, in one run."""
+"""Table 1: error, time and floating point operations of a regression at n = 50. Times are of one
+thread, in one run."""
 
 from __future__ import annotations
 
@@ -21,14 +22,17 @@ from .sizes import errors_of
 
 
 def costs(lab: Lab, names: Sequence[str], task: Task) -> dict[str, Row]:
-    """Seconds of conditioning (fitting), and of that with all queries; the operations of both together.
+    """Seconds of conditioning (fitting), and of that with all queries; the operations of both
+    together.
 
     What answers at once is timed in turns, the medians being kept; what is fitted, once.
     """
     with one_thread(), threadpool_limits(1):
         rivals = {name: regressor(lab, name) for name in names}
         instant = [name for name in names if name not in FITTED]
-        works = [partial(work, rivals[name], task) for name in instant for work in (condition, answer)]
+        works = [
+            partial(work, rivals[name], task) for name in instant for work in (condition, answer)
+        ]
         times = medians(*works, repeats=lab.scale.repeats)
         found: dict[str, Row] = {}
         for name, alone, whole in zip(instant, times[::2], times[1::2], strict=True):
@@ -36,7 +40,10 @@ def costs(lab: Lab, names: Sequence[str], task: Task) -> dict[str, Row]:
         for name in names:
             if name in FITTED:
                 fitted, fit = timed(partial(condition, rivals[name], task))
-                found[name] = {"conditioning": fit, "seconds": fit + timed(partial(fitted, task.queries.v))[1]}
+                found[name] = {
+                    "conditioning": fit,
+                    "seconds": fit + timed(partial(fitted, task.queries.v))[1],
+                }
             found[name]["flops"] = operations(partial(answer, rivals[name], task))
     return found
 
@@ -53,14 +60,24 @@ def measure(lab: Lab) -> list[Row]:
     n, scale = lab.scale.table_n, lab.scale
     family = Remembered(AdvectionDiffusionReaction(), scale.sizes[-1])
     task = family.sample_task(n, scale.queries, generator_for("test", scale.seed, 0))
-    key = {"costs": n, "identity": identities(), "seed": scale.seed, "queries": scale.queries, "repeats": scale.repeats}
+    key = {
+        "costs": n,
+        "identity": identities(),
+        "seed": scale.seed,
+        "queries": scale.queries,
+        "repeats": scale.repeats,
+    }
     cost = lab.once(lambda: costs(lab, REGRESSORS, task), **key)
     rows, earlier = [], replace(lab, part="sizes")
     for name in REGRESSORS:
         sizes = (n,) if name in FITTED else scale.sizes
         operators = scale.fitted if name in FITTED else scale.operators
-        (row,) = (row for row in errors_of(earlier, name, family, sizes, operators) if row["n"] == n)
-        (few,) = (row for row in errors_of(earlier, name, family, sizes, scale.fitted) if row["n"] == n)
+        (row,) = (
+            row for row in errors_of(earlier, name, family, sizes, operators) if row["n"] == n
+        )
+        (few,) = (
+            row for row in errors_of(earlier, name, family, sizes, scale.fitted) if row["n"] == n
+        )
         ratios = {"times_ours": cost[name]["conditioning"] / cost[MODELS[0]]["conditioning"]}
         rows.append({**row, "mean_of_fitted": few["mean"], **cost[name], **ratios})
     return rows

@@ -1,4 +1,5 @@
-"""Figure 2, middle: how training goes at each depth, with layers of their own or one layer used over and over."""
+"""Figure 2, middle: how training goes at each depth, with layers of their own or one layer used
+over and over."""
 
 from __future__ import annotations
 
@@ -16,9 +17,14 @@ def measure(lab: Lab) -> list[Row]:
         for tied in (False, True):
             if depth == 1 and tied:
                 continue  # one layer is tied to nothing
-            found = trained(lab, SOFTMAX | {"depth": depth, "tied": tied}, training(lab), training_data(lab))
+            found = trained(
+                lab, SOFTMAX | {"depth": depth, "tied": tied}, training(lab), training_data(lab)
+            )
             parameters = sum(p.numel() for p in found.T.parameters())
-            rows += [{"depth": depth, "tied": tied, "parameters": parameters, **point} for point in found.curve]
+            rows += [
+                {"depth": depth, "tied": tied, "parameters": parameters, **point}
+                for point in found.curve
+            ]
     return rows
 
 
@@ -26,7 +32,11 @@ def table(rows: Sequence[Row]) -> list[Row]:
     """The last point of each curve."""
     last = {(row["depth"], row["tied"]): row for row in rows}
     return [
-        {"depth": depth, "weights": "tied" if tied else "untied", **{key: row[key] for key in ("parameters", "error")}}
+        {
+            "depth": depth,
+            "weights": "tied" if tied else "untied",
+            **{key: row[key] for key in ("parameters", "error")},
+        }
         for (depth, tied), row in last.items()
     ]
 

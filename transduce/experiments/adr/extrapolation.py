@@ -1,8 +1,8 @@
 """Figure 3: operators, times and initial states unlike those of meta-training.
 
-Every regressor is given the same examples of each new operator. Beside them stands what the paper argues against: an FNO trained in
-distribution, on all training operators or on one of them, applied to the new ones without refitting.
-"""
+Every regressor is given the same examples of each new operator. Beside them stands what the paper
+argues against: an FNO trained in distribution, on all training operators or on one of them, applied
+to the new ones without refitting."""
 
 from __future__ import annotations
 
@@ -28,7 +28,12 @@ from .trainings import training_data
 
 N = 100
 INSTANT = ("adr", "adr-softmax", "kernel-ridge", "linear-ridge", "nearest-neighbours")
-LENGTH, TIME, STATES, REACTION = "length scale of delta, nu", "target time t", "initial states", "largest k"
+LENGTH, TIME, STATES, REACTION = (
+    "length scale of delta, nu",
+    "target time t",
+    "initial states",
+    "largest k",
+)
 TRAINED: dict[str, Any] = {LENGTH: 0.2, TIME: 1.0, STATES: "as trained", REACTION: 0.3}
 
 
@@ -39,7 +44,12 @@ class Bumps(AdvectionDiffusionReaction):
         a, c, w = torch.rand(3, n, 1, dtype=torch.float64, generator=generator)
         x = torch.linspace(0, 1, self.points, dtype=torch.float64)
         sign = torch.where(a < 0.5, -1.0, 1.0)
-        return sign * (0.5 + 2 * (a % 0.5)) * torch.exp(-((x - 0.2 - 0.6 * c) ** 2) / (2 * (0.03 + 0.07 * w) ** 2)) * boundary_mask(x)
+        return (
+            sign
+            * (0.5 + 2 * (a % 0.5))
+            * torch.exp(-((x - 0.2 - 0.6 * c) ** 2) / (2 * (0.03 + 0.07 * w) ** 2))
+            * boundary_mask(x)
+        )
 
 
 class Steps(AdvectionDiffusionReaction):
@@ -54,14 +64,18 @@ class Steps(AdvectionDiffusionReaction):
 
 @dataclass(frozen=True)
 class NewQueries:
-    """Examples as in training; queries that start from the states of another family, under the same operator."""
+    """Examples as in training; queries that start from the states of another family, under the same
+    operator."""
 
     states: AdvectionDiffusionReaction
 
     def sample_task(self, n: int, m: int, generator: torch.Generator) -> Task:
         family = AdvectionDiffusionReaction()
         operator = family.sample_operator(generator)
-        return Task(family.sample_pairs(operator, n, generator), self.states.sample_pairs(operator, m, generator))
+        return Task(
+            family.sample_pairs(operator, n, generator),
+            self.states.sample_pairs(operator, m, generator),
+        )
 
 
 def sweeps() -> list[tuple[str, Any, OperatorFamily]]:
@@ -78,9 +92,9 @@ def sweeps() -> list[tuple[str, Any, OperatorFamily]]:
 
 
 def in_distribution(lab: Lab) -> dict[str, tuple[FamilyWide, str]]:
-    """An FNO of the tuned kind, fitted once, and its identity: to all pairs of one training operator as it would be there; and to pairs
-    of all training operators, with two layers, in five passes (3,000 steps) of batches of 32.
-    """
+    """An FNO of the tuned kind, fitted once, and its identity: to all pairs of one training
+    operator as it would be there; and to pairs of all training operators, with two layers, in five
+    passes (3,000 steps) of batches of 32."""
     data, tuned = training_data(lab), regressor(lab, "fno")
     assert isinstance(tuned, Fno)
     larger = replace(tuned, layers=2, fitting=replace(tuned.fitting, epochs=5, steps=0, batch=32))
@@ -94,13 +108,18 @@ def in_distribution(lab: Lab) -> dict[str, tuple[FamilyWide, str]]:
     fitted_to = repr(data)
     return {
         "fno-all-operators": (FamilyWide(larger, all_operators), f"{larger} to {fitted_to}"),
-        "fno-one-operator": (FamilyWide(tuned, one_operator), f"{tuned} to the first of {fitted_to}"),
+        "fno-one-operator": (
+            FamilyWide(tuned, one_operator),
+            f"{tuned} to the first of {fitted_to}",
+        ),
     }
 
 
 def measure(lab: Lab) -> list[Row]:
     scale, rows, n = lab.scale, [], min(N, lab.scale.fitted_most)
-    regressors: dict[str, tuple[Regressor, str]] = {name: (regressor(lab, name), identity(name)) for name in (*INSTANT, "fno")}
+    regressors: dict[str, tuple[Regressor, str]] = {
+        name: (regressor(lab, name), identity(name)) for name in (*INSTANT, "fno")
+    }
     regressors |= in_distribution(lab)
     for sweep, value, family in sweeps():
         tasks = Remembered(family, n)

@@ -1,8 +1,9 @@
-"""Figures 1 and 2, right: one model conditioned on three operators; their fields s(x, t); and what each layer knows of the answer.
+"""Figures 1 and 2, right: one model conditioned on three operators; their fields s(x, t); and what
+each layer knows of the answer.
 
-The stream of a query is the answer only after the last layer: nothing in training asks the earlier ones to be. So each layer's stream is
-also read through a linear map of its own, u ~ [c, 1] A_l, fitted by ridge regression on training operators.
-"""
+The stream of a query is the answer only after the last layer: nothing in training asks the earlier
+ones to be. So each layer's stream is also read through a linear map of its own, u ~ [c, 1] A_l,
+fitted by ridge regression on training operators."""
 
 from __future__ import annotations
 
@@ -36,7 +37,8 @@ FRAMES = 41
 
 
 def evolution(operator: Any, v: torch.Tensor, until: float, frames: int) -> np.ndarray:
-    """s(x, t) at the reported points and equal times from 0 on, from the initial state v on the internal grid."""
+    """s(x, t) at the reported points and equal times from 0 on, from the initial state v on the
+    internal grid."""
     onward = replace(operator, t=until / (frames - 1), steps=4)
     states = [v[None]]
     for _ in range(frames - 1):
@@ -49,11 +51,21 @@ def readouts(T: Transducer, data: StoredFamily, operators: int) -> Float[Tensor,
     streams, targets = [], []
     for v, u in zip(data.v[:operators], data.u[:operators], strict=True):
         held = slice(EXAMPLES, EXAMPLES + 32)
-        streams.append(_with_one(T.U.encode(T.regress(ExampleSet(v[:EXAMPLES], u[:EXAMPLES])).layer_estimates(v[held]))))
+        streams.append(
+            _with_one(
+                T.U.encode(
+                    T.regress(ExampleSet(v[:EXAMPLES], u[:EXAMPLES])).layer_estimates(v[held])
+                )
+            )
+        )
         targets.append(T.U.encode(u[held]))
     c, u = torch.cat(streams, 1).double(), torch.cat(targets).double()
     square = c.mT @ c
-    ridge = 1e-8 * square.diagonal(dim1=-2, dim2=-1).mean(-1)[:, None, None] * torch.eye(c.shape[-1], dtype=torch.float64)
+    ridge = (
+        1e-8
+        * square.diagonal(dim1=-2, dim2=-1).mean(-1)[:, None, None]
+        * torch.eye(c.shape[-1], dtype=torch.float64)
+    )
     return torch.linalg.solve(square + ridge, c.mT @ u)
 
 
@@ -74,9 +86,12 @@ def measured(lab: Lab) -> list[Row]:
         examples = family.sample_pairs(operator, EXAMPLES, generator)
         v, u = inputs[:, ::STRIDE].float(), operator.solve(inputs)[0][:, ::STRIDE].float()
         estimates = softmax.regress(examples).layer_estimates(v)
-        read = softmax.U.decode((_with_one(softmax.U.encode(estimates)).double() @ A).float(), u.shape[-1])
+        read = softmax.U.decode(
+            (_with_one(softmax.U.encode(estimates)).double() @ A).float(), u.shape[-1]
+        )
         errors = {
-            name: [float(relative_squared_errors(f, u).mean()) for f in layers] for name, layers in (("stream", estimates), ("read", read))
+            name: [float(relative_squared_errors(f, u).mean()) for f in layers]
+            for name, layers in (("stream", estimates), ("read", read))
         }
         rows.append(
             {
@@ -94,14 +109,28 @@ def measured(lab: Lab) -> list[Row]:
 
 
 def measure(lab: Lab) -> list[Row]:
-    key = {"seed": lab.scale.seed, "queries": lab.scale.queries, "readout": lab.scale.readout, "data": repr(training_data(lab))}
-    return lab.once(lambda: measured(lab), fields=OPERATORS, identity=[identity("adr"), identity("adr-softmax")], **key)
+    key = {
+        "seed": lab.scale.seed,
+        "queries": lab.scale.queries,
+        "readout": lab.scale.readout,
+        "data": repr(training_data(lab)),
+    }
+    return lab.once(
+        lambda: measured(lab),
+        fields=OPERATORS,
+        identity=[identity("adr"), identity("adr-softmax")],
+        **key,
+    )
 
 
 def table(rows: Sequence[Row]) -> list[Row]:
     """The error of each layer's stream as it stands, and read through the layer's linear map."""
     return [
-        {"operator": row["operator"] + 1, "of": what, **{f"layer {i + 1}": error for i, error in enumerate(row[key])}}
+        {
+            "operator": row["operator"] + 1,
+            "of": what,
+            **{f"layer {i + 1}": error for i, error in enumerate(row[key])},
+        }
         for row in rows
         for what, key in (("the stream", "stream"), ("its reading", "read"))
     ]
@@ -124,4 +153,10 @@ def draw(rows: Sequence[Row], folder: Path) -> None:
     figures.rows_of_predictions(array("v")[0], array("u"), array("u_hat"), folder / "predictions")
 
 
-PART = Part("fields", "fields, layers and rows of predictions (figures 1 and 2, right)", measure, table, draw)
+PART = Part(
+    "fields",
+    "fields, layers and rows of predictions (figures 1 and 2, right)",
+    measure,
+    table,
+    draw,
+)

@@ -1,4 +1,5 @@
-"""Table S.1: the paper's three kernels and the representer, trained alike, at n = 10, 100 and 500."""
+"""Table S.1: the paper's three kernels and the representer, trained alike, at n = 10, 100 and
+500."""
 
 from __future__ import annotations
 
@@ -15,7 +16,9 @@ PAPER = {  # as it prints them, 7.33e5 too
     "l2": (1.71e-2, 6.98e-4, 7.33e5),
 }
 SIZES = (10, 100, 500)
-MODELS = {kappa: SOFTMAX | {"kappa": kappa} for kappa in PAPER} | {"representer": REPRESENTER}  # the representer in one layer
+MODELS = {kappa: SOFTMAX | {"kappa": kappa} for kappa in PAPER} | {
+    "representer": REPRESENTER
+}  # the representer in one layer
 
 
 def measure(lab: Lab) -> list[Row]:
@@ -31,7 +34,16 @@ def table(rows: Sequence[Row]) -> list[Row]:
     lines = []
     for kappa in dict.fromkeys(row["regressor"] for row in rows):
         ours = {f"n = {row['n']}": row["mean"] for row in rows if row["regressor"] == kappa}
-        lines.append({"kernel": kappa, **ours, **{f"paper, s = {n}": p for n, p in zip(SIZES, PAPER.get(kappa, [""] * 3), strict=True)}})
+        lines.append(
+            {
+                "kernel": kappa,
+                **ours,
+                **{
+                    f"paper, s = {n}": p
+                    for n, p in zip(SIZES, PAPER.get(kappa, [""] * 3), strict=True)
+                },
+            }
+        )
     return lines
 
 

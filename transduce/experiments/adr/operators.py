@@ -35,7 +35,9 @@ def table(rows: Sequence[Row]) -> list[Row]:
 
 
 def draw(rows: Sequence[Row], folder: Path) -> None:
-    figures.operators_needed([row | {"operators": row["training_operators"]} for row in rows], folder / "operators")
+    figures.operators_needed(
+        [row | {"operators": row["training_operators"]} for row in rows], folder / "operators"
+    )
 
 
 PART = Part("operators", "how many training operators are needed", measure, table, draw)

@@ -1,7 +1,7 @@
 """Examples on a coarse grid, queries on a fine one: the error on the finer grid.
 
-Functions are read off the internal solution through its sine interpolant, which is exact at any point.
-"""
+Functions are read off the internal solution through its sine interpolant, which is exact at any
+point."""
 
 from __future__ import annotations
 
@@ -56,7 +56,8 @@ class OnGridOf:
 
 @dataclass(frozen=True)
 class FittedOnce:
-    """A regressor that is slow to fit, and that is fitted once to the same examples, whatever it is then asked."""
+    """A regressor that is slow to fit, and that is fitted once to the same examples, whatever it is
+    then asked."""
 
     regressor: Regressor
     _fitted: dict[bytes, Operator] = field(default_factory=dict, repr=False)
@@ -70,7 +71,8 @@ class FittedOnce:
 
 @dataclass(frozen=True)
 class Interpolated:
-    """A regressor that is given the sine interpolant of a query on its examples' grid, and whose answer is interpolated back."""
+    """A regressor that is given the sine interpolant of a query on its examples' grid, and whose
+    answer is interpolated back."""
 
     regressor: Regressor
 
@@ -80,7 +82,10 @@ class Interpolated:
 
         def answer(v: Any) -> Any:
             coarse = SineModes(v.shape[-1] - 2)
-            return modes.decode(modes.encode(to_tensor(O(coarse.decode(coarse.encode(v), points)), "u")), v.shape[-1])
+            return modes.decode(
+                modes.encode(to_tensor(O(coarse.decode(coarse.encode(v), points)), "u")),
+                v.shape[-1],
+            )
 
         return answer
 
@@ -90,19 +95,32 @@ def measure(lab: Lab) -> list[Row]:
     fno = FittedOnce(regressor(lab, "fno"))
     regressors: dict[str, tuple[str, Regressor, int]] = {
         "adr": ("adr", OnGridOf(Transducer.from_pretrained("adr")), scale.ablated),
-        "adr-softmax": ("adr-softmax", OnGridOf(Transducer.from_pretrained("adr-softmax")), scale.ablated),
-        "kernel-ridge, interpolated": ("kernel-ridge", Interpolated(regressor(lab, "kernel-ridge")), scale.ablated),
+        "adr-softmax": (
+            "adr-softmax",
+            OnGridOf(Transducer.from_pretrained("adr-softmax")),
+            scale.ablated,
+        ),
+        "kernel-ridge, interpolated": (
+            "kernel-ridge",
+            Interpolated(regressor(lab, "kernel-ridge")),
+            scale.ablated,
+        ),
         "fno": ("fno", fno, scale.fitted_elsewhere),
         "fno, interpolated": ("fno", Interpolated(fno), scale.fitted_elsewhere),
     }
     for examples, queries in GRIDS:
         family = TwoGrids(examples, queries)
         for name, (base, R, operators) in regressors.items():
-            measured = partial(errors, lab, name, R, identity(base), family, (n,), grids=[examples, queries])
+            measured = partial(
+                errors, lab, name, R, identity(base), family, (n,), grids=[examples, queries]
+            )
             found = measured(operators)
             if name == "adr":
                 found += on_same_few(measured(scale.fitted_elsewhere))
-            rows += [{"example_points": examples, "query_points": queries, **_untimed(row)} for row in found]
+            rows += [
+                {"example_points": examples, "query_points": queries, **_untimed(row)}
+                for row in found
+            ]
     return rows
 
 
@@ -115,7 +133,9 @@ def table(rows: Sequence[Row]) -> list[Row]:
     lines: dict[tuple[int, int], Row] = {}
     for row in rows:
         key = (row["example_points"], row["query_points"])
-        lines.setdefault(key, {"example points": key[0], "query points": key[1]})[row["regressor"]] = row["mean"]
+        lines.setdefault(key, {"example points": key[0], "query points": key[1]})[
+            row["regressor"]
+        ] = row["mean"]
     return list(lines.values())
 
 

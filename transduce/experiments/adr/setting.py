@@ -1,8 +1,8 @@
-"""What the parts of the ADR experiment share: how much is measured, by which regressors, on which operators.
+"""What the parts of the ADR experiment share: how much is measured, by which regressors, on which
+operators.
 
-Errors are over operators drawn with seeds ("test", 0, i), the same for every regressor, with the largest number of examples drawn once
-and its first n given.
-"""
+Errors are over operators drawn with seeds ("test", 0, i), the same for every regressor, with the
+largest number of examples drawn once and its first n given."""
 
 from __future__ import annotations
 
@@ -16,18 +16,28 @@ from ..lab import Lab
 
 MODELS = ("adr", "adr-softmax")
 IN_TABLE_1 = ("fno-paper", "fno-stopped", "deeponet-paper")  # measured at its n alone
-FITTED = (*IN_TABLE_1, "fno", "deeponet", "gaussian-process", "decision-tree")  # seconds to minutes for each operator
-PERIODIC = ("local-kernel-ridge", "fno-periodic")  # rivals for periodic functions, which these are not
+FITTED = (
+    *IN_TABLE_1,
+    "fno",
+    "deeponet",
+    "gaussian-process",
+    "decision-tree",
+)  # seconds to minutes for each operator
+PERIODIC = (
+    "local-kernel-ridge",
+    "fno-periodic",
+)  # rivals for periodic functions, which these are not
 REGRESSORS = (*MODELS, *(name for name in RIVALS if name not in PERIODIC))
 
 
 @dataclass(frozen=True)
 class Scale:
-    """How much is measured. operators: unseen ones, for regressors that answer at once; fitted: for those that are fitted to each.
-    fitted_elsewhere: for those out of distribution. sizes: numbers of examples; the fitted ones go to `fitted_most`; table_n: of table 1;
-    repeats: of its timings. readout: training operators that layers are read with.
-    ablated: unseen operators for the ablations, each trained for `steps`; depths, training_operators: what they vary. stored: operators
-    and examples of the training data. paper_steps: of the paper's own configuration."""
+    """How much is measured. operators: unseen ones, for regressors that answer at once; fitted: for
+    those that are fitted to each. fitted_elsewhere: for those out of distribution. sizes: numbers
+    of examples; the fitted ones go to `fitted_most`; table_n: of table 1; repeats: of its timings.
+    readout: training operators that layers are read with. ablated: unseen operators for the
+    ablations, each trained for `steps`; depths, training_operators: what they vary. stored:
+    operators and examples of the training data. paper_steps: of the paper's own configuration."""
 
     quick: bool = False
     seed: int = 0
@@ -80,7 +90,8 @@ def regressor(lab: Lab, name: str) -> Regressor:
 
 
 def identity(name: str) -> str:
-    """What a measurement of this regressor holds for: the weights of a bundled model, the configuration of a rival."""
+    """What a measurement of this regressor holds for: the weights of a bundled model, the
+    configuration of a rival."""
     return repr(rival(name)) if name in RIVALS else weights.checksums()[f"{name}.safetensors"][:12]
 
 

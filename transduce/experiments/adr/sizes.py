@@ -14,11 +14,18 @@ from ..measuring import Remembered, errors, on_all, on_same_few
 from .setting import FITTED, IN_TABLE_1, MODELS, REGRESSORS, identity, regressor
 
 
-def errors_of(lab: Lab, name: str, family: Remembered, sizes: Sequence[int], operators: int) -> list[Row]:
-    """The errors of a regressor; networks fitted to each operator are measured one n at a time, so that little is lost when stopped."""
+def errors_of(
+    lab: Lab, name: str, family: Remembered, sizes: Sequence[int], operators: int
+) -> list[Row]:
+    """The errors of a regressor; networks fitted to each operator are measured one n at a time, so
+    that little is lost when stopped."""
     R = regressor(lab, name)
     groups = [(n,) for n in sizes] if name in FITTED else [tuple(sizes)]
-    return [row for group in groups for row in errors(lab, name, R, identity(name), family, group, operators)]
+    return [
+        row
+        for group in groups
+        for row in errors(lab, name, R, identity(name), family, group, operators)
+    ]
 
 
 def measure(lab: Lab) -> list[Row]:
@@ -27,7 +34,9 @@ def measure(lab: Lab) -> list[Row]:
     for name in REGRESSORS:
         most = scale.fitted_most if name in FITTED else scale.sizes[-1]
         sizes = (scale.table_n,) if name in IN_TABLE_1 else [n for n in scale.sizes if n <= most]
-        rows += errors_of(lab, name, family, sizes, scale.fitted if name in FITTED else scale.operators)
+        rows += errors_of(
+            lab, name, family, sizes, scale.fitted if name in FITTED else scale.operators
+        )
     for name in MODELS:
         rows += on_same_few(errors_of(lab, name, family, scale.sizes, scale.fitted))
     return rows
@@ -37,7 +46,11 @@ def table(rows: Sequence[Row]) -> list[Row]:
     sizes = dict.fromkeys(f"n = {row['n']}" for row in rows)
     count = {row["regressor"]: row["operators"] for row in rows}
     return [
-        {"regressor": line["regressor"], "operators": count[line["regressor"]], **{n: line.get(n, "") for n in sizes}}
+        {
+            "regressor": line["regressor"],
+            "operators": count[line["regressor"]],
+            **{n: line.get(n, "") for n in sizes},
+        }
         for line in by_regressor(rows)
     ]
 

@@ -1,10 +1,10 @@
-"""A spectral audit: the Jacobian of the regressed operator at a query, in sine modes, beside the true solver's.
+"""A spectral audit: the Jacobian of the regressed operator at a query, in sine modes, beside the
+true solver's.
 
     J_jk = <phi_j, (O(v + e phi_k) - O(v - e phi_k)) / 2e>,      distance = |J_hat - J|_F / |J|_F
 
-Central differences, the same for every operator: exact where it is quadratic in v. The diagonal is the gain of each mode; the share
-of |J|_F^2 off the diagonal is the coupling across modes.
-"""
+Central differences, the same for every operator: exact where it is quadratic in v. The diagonal is
+the gain of each mode; the share of |J|_F^2 off the diagonal is the coupling across modes."""
 
 from __future__ import annotations
 
@@ -48,14 +48,22 @@ def coupling(J: np.ndarray) -> float:
 
 def audited(name: str, number: int, lab: Lab) -> Row:
     """One regressor at one query of one operator."""
-    family, generator = AdvectionDiffusionReaction(), generator_for("test", lab.scale.seed, 3000 + number)
+    family, generator = (
+        AdvectionDiffusionReaction(),
+        generator_for("test", lab.scale.seed, 3000 + number),
+    )
     operator = family.sample_operator(generator)
     examples = family.sample_pairs(operator, lab.scale.table_n, generator)
     v = family.sample_states(operator, 1, generator)[0][0, ::STRIDE]
     J, J_hat = jacobian(operator, v), jacobian(regressor(lab, name).regress(examples), v)
     distance = float(np.linalg.norm(J_hat - J) / np.linalg.norm(J))
     gain = float(np.linalg.norm(np.diag(J_hat - J)) / np.linalg.norm(np.diag(J)))
-    found = {"distance": distance, "gain_distance": gain, "coupling": coupling(J_hat), "true_coupling": coupling(J)}
+    found = {
+        "distance": distance,
+        "gain_distance": gain,
+        "coupling": coupling(J_hat),
+        "true_coupling": coupling(J),
+    }
     return found | ({"J": rounded(J), "J_hat": rounded(J_hat)} if number == 0 else {})
 
 
@@ -63,7 +71,13 @@ def measure(lab: Lab) -> list[Row]:
     rows, key = [], {"seed": lab.scale.seed, "n": lab.scale.table_n, "modes": MODES, "step": STEP}
     for name in REGRESSORS:
         for number in range(lab.scale.fitted_elsewhere if name == "fno" else lab.scale.fitted):
-            found = lab.once(partial(audited, name, number, lab), audited=name, identity=identity(name), operator=number, **key)
+            found = lab.once(
+                partial(audited, name, number, lab),
+                audited=name,
+                identity=identity(name),
+                operator=number,
+                **key,
+            )
             rows.append({"regressor": name, "operator": number, **found})
     return rows
 
@@ -75,8 +89,15 @@ def table(rows: Sequence[Row]) -> list[Row]:
     lines = []
     for name in names:
         own = [row for row in rows if row["regressor"] == name]
-        means = {key: float(np.mean([row[key] for row in own])) for key in ("distance", "gain_distance", "coupling", "true_coupling")}
-        line = {"regressor": name, "operators": len(own), **{key.replace("_", " "): value for key, value in means.items()}}
+        means = {
+            key: float(np.mean([row[key] for row in own]))
+            for key in ("distance", "gain_distance", "coupling", "true_coupling")
+        }
+        line = {
+            "regressor": name,
+            "operators": len(own),
+            **{key.replace("_", " "): value for key, value in means.items()},
+        }
         line[f"distance, same {fewest}"] = float(np.mean([row["distance"] for row in own[:fewest]]))
         lines.append(line)
     return lines
@@ -84,8 +105,12 @@ def table(rows: Sequence[Row]) -> list[Row]:
 
 def draw(rows: Sequence[Row], folder: Path) -> None:
     shown = [row for row in rows if row["operator"] == 0]
-    matrices = {"true solver": np.array(shown[0]["J"])} | {row["regressor"]: np.array(row["J_hat"]) for row in shown}
-    figures.jacobians(matrices, {row["regressor"]: row["distance"] for row in shown}, folder / "spectrum")
+    matrices = {"true solver": np.array(shown[0]["J"])} | {
+        row["regressor"]: np.array(row["J_hat"]) for row in shown
+    }
+    figures.jacobians(
+        matrices, {row["regressor"]: row["distance"] for row in shown}, folder / "spectrum"
+    )
 
 
 PART = Part("spectrum", "a spectral audit of the regressed operators", measure, table, draw)

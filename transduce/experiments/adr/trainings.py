@@ -1,4 +1,5 @@
-"""The short trainings of the ablations: all as `adr-softmax` is trained, but shorter, smaller, and on half as many tasks."""
+"""The short trainings of the ablations: all as `adr-softmax` is trained, but shorter, smaller, and
+on half as many tasks."""
 
 from __future__ import annotations
 
@@ -35,7 +36,13 @@ def training(lab: Lab, **changes: Any) -> Training:
     """How the ablations are trained."""
     steps = lab.scale.steps
     every = max(1, steps // 20)
-    short = {"steps": steps, "tasks": 8, "validate_every": every, "checkpoint_every": every, "warmup": min(200, steps // 2)}
+    short = {
+        "steps": steps,
+        "tasks": 8,
+        "validate_every": every,
+        "checkpoint_every": every,
+        "warmup": min(200, steps // 2),
+    }
     short["validation_tasks"] = min(32, lab.scale.operators)
     return replace(recipe("adr-softmax").training, **(short | changes))
 

@@ -1,4 +1,5 @@
-"""Section 5.2 of the paper and its supplement: Burgers' equation in two dimensions, and what thousands of regressions find."""
+"""Section 5.2 of the paper and its supplement: Burgers' equation in two dimensions, and what
+thousands of regressions find."""
 
 from . import accuracy, bands, fields, outliers, parts, resolution, sizes, viscosity
 from .setting import FULL as FULL

@@ -1,4 +1,5 @@
-"""What share of the values bands of 90 % hold, on unseen operators, and at what width: the model's own, bootstrap and conformal ones."""
+"""What share of the values bands of 90 % hold, on unseen operators, and at what width: the model's
+own, bootstrap and conformal ones."""
 
 from __future__ import annotations
 
@@ -22,16 +23,24 @@ def own(T: Transducer, examples: ExampleSet, v: Any, level: float) -> tuple[Any,
     return T.regress(examples).predict(v, level)
 
 
-BANDS: dict[str, Callable[..., tuple[Any, Any, Any]]] = {"predict": own, "bootstrap": bootstrap, "conformal": conformal}
+BANDS: dict[str, Callable[..., tuple[Any, Any, Any]]] = {
+    "predict": own,
+    "bootstrap": bootstrap,
+    "conformal": conformal,
+}
 
 
 def covered(bands: Callable[..., tuple[Any, Any, Any]], T: Transducer, task: Task) -> list[float]:
-    """The share of values inside, and the mean interval score and width relative to the values' root mean square."""
+    """The share of values inside, and the mean interval score and width relative to the values'
+    root mean square."""
     _, low, high = bands(T, task.examples, task.queries.v, LEVEL)
     u = task.queries.u
     size, half = u.square().mean().sqrt(), (high - low) / 2
     score = interval_score(u - (low + high) / 2, half, LEVEL).mean() / size
-    return [float(value) for value in (((low <= u) & (u <= high)).double().mean(), score, 2 * half.mean() / size)]
+    return [
+        float(value)
+        for value in (((low <= u) & (u <= high)).double().mean(), score, 2 * half.mean() / size)
+    ]
 
 
 def measure(lab: Lab) -> list[Row]:
@@ -39,15 +48,25 @@ def measure(lab: Lab) -> list[Row]:
     for amplitude in AMPLITUDES:
         tasks: dict[int, Task] = {}
 
-        def task(operator: int, n: int, amplitude: float = amplitude, tasks: dict[int, Task] = tasks) -> Task:
+        def task(
+            operator: int, n: int, amplitude: float = amplitude, tasks: dict[int, Task] = tasks
+        ) -> Task:
             if operator not in tasks:
                 generator = generator_for("test", scale.seed, 4000 + operator)
-                tasks[operator] = family_of(amplitude, TIMES[-1]).sample_task(scale.band_sizes[-1], scale.queries, generator)
+                tasks[operator] = family_of(amplitude, TIMES[-1]).sample_task(
+                    scale.band_sizes[-1], scale.queries, generator
+                )
             return Task(tasks[operator].examples[:n], tasks[operator].queries)
 
         for n in scale.band_sizes:
             for name, bands in BANDS.items():
-                key = {"bands": name, "amplitude": amplitude, "n": n, "identity": identity(BEST), "seed": scale.seed}
+                key = {
+                    "bands": name,
+                    "amplitude": amplitude,
+                    "n": n,
+                    "identity": identity(BEST),
+                    "seed": scale.seed,
+                }
                 found = [
                     lab.once(lambda o=o, n=n, b=bands: covered(b, T, task(o, n)), operator=o, **key)  # type: ignore[misc]
                     for o in range(scale.band_operators)
@@ -57,10 +76,17 @@ def measure(lab: Lab) -> list[Row]:
 
 
 def summary(found: Sequence[Sequence[float]]) -> Row:
-    """Means over operators of what `covered` gives, and the coverage that one operator in ten is below, and one above."""
+    """Means over operators of what `covered` gives, and the coverage that one operator in ten is
+    below, and one above."""
     coverage, score, width = np.array(found).T
     low, high = np.quantile(coverage, [0.1, 0.9])
-    means = {"coverage": coverage.mean(), "operators_low": low, "operators_high": high, "score": score.mean(), "width": width.mean()}
+    means = {
+        "coverage": coverage.mean(),
+        "operators_low": low,
+        "operators_high": high,
+        "score": score.mean(),
+        "width": width.mean(),
+    }
     return {name: float(value) for name, value in means.items()} | {"operators": len(found)}
 
 

@@ -1,4 +1,5 @@
-"""Figure 4: initial and target field, estimate and its error; and the supplement's picture of the Fourier quadrants."""
+"""Figure 4: initial and target field, estimate and its error; and the supplement's picture of the
+Fourier quadrants."""
 
 from __future__ import annotations
 
@@ -24,7 +25,9 @@ MODES = (10, 16, 20, 24)
 def measured(lab: Lab) -> list[Row]:
     rows = []
     for amplitude in AMPLITUDES:
-        task = family_of(amplitude, TIMES[-1]).sample_task(lab.scale.table_n, 1, generator_for("test", lab.scale.seed, 1000))
+        task = family_of(amplitude, TIMES[-1]).sample_task(
+            lab.scale.table_n, 1, generator_for("test", lab.scale.seed, 1000)
+        )
         u_hat = Transducer.from_pretrained(BEST).regress(task.examples)(task.queries.v)
         error = float(relative_squared_errors(u_hat, task.queries.u)[0])
         fields = {"v": task.queries.v[0], "u": task.queries.u[0], "u_hat": u_hat[0]}
@@ -44,21 +47,40 @@ def measured(lab: Lab) -> list[Row]:
 def outside(u: torch.Tensor, modes: int) -> float:
     """The mean share of functions that so many modes a side do not hold."""
     space = FourierModes((modes, modes), channels=2)
-    return float(relative_squared_errors(space.decode(space.encode(u), tuple(u.shape[-2:])), u).mean())
+    return float(
+        relative_squared_errors(space.decode(space.encode(u), tuple(u.shape[-2:])), u).mean()
+    )
 
 
 def measure(lab: Lab) -> list[Row]:
-    return lab.once(lambda: measured(lab), fields=lab.scale.table_n, identity=identity(BEST), seed=lab.scale.seed)
+    return lab.once(
+        lambda: measured(lab),
+        fields=lab.scale.table_n,
+        identity=identity(BEST),
+        seed=lab.scale.seed,
+    )
 
 
 def table(rows: Sequence[Row]) -> list[Row]:
     names = [f"outside of {modes} x {modes} modes" for modes in MODES]
-    return [{"amplitude": row["amplitude"], **dict(zip(names, row["outside"], strict=True))} for row in rows]
+    return [
+        {"amplitude": row["amplitude"], **dict(zip(names, row["outside"], strict=True))}
+        for row in rows
+    ]
 
 
 def draw(rows: Sequence[Row], folder: Path) -> None:
-    figures.planes([{**row, "title": f"amplitude {row['amplitude']:g}"} for row in rows], folder / "fields")
+    figures.planes(
+        [{**row, "title": f"amplitude {row['amplitude']:g}"} for row in rows], folder / "fields"
+    )
     figures.quadrants(np.array(rows[0]["spectrum"]), KEPT, folder / "quadrants")
 
 
-PART = Part("fields", "initial field, target, estimate and error (figure 4); Fourier quadrants", measure, table, draw, regressors=(BEST,))
+PART = Part(
+    "fields",
+    "initial field, target, estimate and error (figure 4); Fourier quadrants",
+    measure,
+    table,
+    draw,
+    regressors=(BEST,),
+)

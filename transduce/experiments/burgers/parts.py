@@ -1,4 +1,5 @@
-"""What each part of the model does: trained alike, for the same steps, on the same operators, without it; and what a wrong context does.
+"""What each part of the model does: trained alike, for the same steps, on the same operators,
+without it; and what a wrong context does.
 
     nothing            the mean operator B alone, which sees no example
     summary            B with its layers scaled by a pooled summary of the examples
@@ -29,7 +30,14 @@ from .setting import AMPLITUDES, TIMES, family_of
 
 SPACE = {"space": "FourierModes", "modes": (16, 16), "channels": 2}
 PRIOR = {"channels": 32, "layers": 4, "modes": 12, "grid": 32}
-KERNEL = {"kappa": "representer", "depth": 1, "heads": 2, "width": 64, "hidden": 256, "feature_layers": 2}
+KERNEL = {
+    "kappa": "representer",
+    "depth": 1,
+    "heads": 2,
+    "width": 64,
+    "hidden": 256,
+    "feature_layers": 2,
+}
 MODELS: dict[str, Row] = {
     "nothing": {"depth": 0, "prior": {**PRIOR, "readout": False}},
     "summary": {"depth": 0, "prior": {**PRIOR, "readout": False, "summary": 32}},
@@ -48,14 +56,21 @@ class WrongContext:
     family: OperatorFamily
 
     def sample_task(self, n: int, m: int, generator: torch.Generator) -> Task:
-        return Task(self.family.sample_task(n, 1, generator).examples, self.family.sample_task(1, m, generator).queries)
+        return Task(
+            self.family.sample_task(n, 1, generator).examples,
+            self.family.sample_task(1, m, generator).queries,
+        )
 
 
 def training(lab: Lab) -> Training:
     """As `burgers` is trained, but shorter."""
     steps = lab.scale.steps
     every = max(1, steps // 5)
-    often = {"validate_every": every, "checkpoint_every": every, "validation_tasks": min(16, lab.scale.few)}
+    often = {
+        "validate_every": every,
+        "checkpoint_every": every,
+        "validation_tasks": min(16, lab.scale.few),
+    }
     how = replace(recipe("burgers").training, steps=steps, warmup=min(50, steps), **often)
     return replace(how, n=(2, 4), queries=2) if lab.scale.quick else how
 
@@ -65,11 +80,26 @@ def measure(lab: Lab) -> list[Row]:
     data, rows = stored(lab, family), []
     sizes = [n for n in SIZES if n <= lab.scale.table_n]
     for name, options in MODELS.items():
-        found = trained(lab, {"V": SPACE, "U": SPACE, "kappa": "representer", **options}, training(lab), data, family)
+        found = trained(
+            lab,
+            {"V": SPACE, "U": SPACE, "kappa": "representer", **options},
+            training(lab),
+            data,
+            family,
+        )
         for amplitude in AMPLITUDES:
             right = family_of(amplitude, TIMES[-1])
             for context, tasks in (("", right), (", wrong context", WrongContext(right))):
-                measured = errors(lab, name + context, found.T, found.identity, tasks, sizes, lab.scale.few, where=repr(tasks))
+                measured = errors(
+                    lab,
+                    name + context,
+                    found.T,
+                    found.identity,
+                    tasks,
+                    sizes,
+                    lab.scale.few,
+                    where=repr(tasks),
+                )
                 rows += [{"amplitude": amplitude, **row} for row in measured]
     return rows
 

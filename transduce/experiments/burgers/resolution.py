@@ -1,4 +1,5 @@
-"""Examples at 64 x 64, queries and answers at 128 x 128: t = 10, n = 100. The truth is solved on the fine grid."""
+"""Examples at 64 x 64, queries and answers at 128 x 128: t = 10, n = 100. The truth is solved on
+the fine grid."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ COARSE, FINE = 64, 128
 
 @dataclass(frozen=True)
 class TwoGrids:
-    """Tasks solved on FINE x FINE points, their examples shown on some, and their queries on some."""
+    """Tasks solved on FINE x FINE points, their examples shown on some, and their queries on
+    some."""
 
     amplitude: float
     examples: int
@@ -51,9 +53,17 @@ def measure(lab: Lab) -> list[Row]:
     rows, n = [], lab.scale.table_n
     for amplitude in AMPLITUDES:
         for examples, queries in ((COARSE, COARSE), (COARSE, FINE), (FINE, FINE)):
-            R, family = OnGridOf(Transducer.from_pretrained(BEST)), TwoGrids(amplitude, examples, queries)
-            found = errors(lab, BEST, R, identity(BEST), family, (n,), lab.scale.fitted, where=repr(family))
-            rows += [{"amplitude": amplitude, "example_points": examples, "query_points": queries, **row} for row in found]
+            R, family = (
+                OnGridOf(Transducer.from_pretrained(BEST)),
+                TwoGrids(amplitude, examples, queries),
+            )
+            found = errors(
+                lab, BEST, R, identity(BEST), family, (n,), lab.scale.fitted, where=repr(family)
+            )
+            rows += [
+                {"amplitude": amplitude, "example_points": examples, "query_points": queries, **row}
+                for row in found
+            ]
     return rows
 
 
@@ -66,4 +76,6 @@ def table(rows: Sequence[Row]) -> list[Row]:
     return list(lines.values())
 
 
-PART = Part("resolution", "examples at 64 x 64, queries at 128 x 128", measure, table, regressors=(BEST,))
+PART = Part(
+    "resolution", "examples at 64 x 64, queries at 128 x 128", measure, table, regressors=(BEST,)
+)

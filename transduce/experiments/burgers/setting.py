@@ -1,7 +1,8 @@
-"""What the parts of the Burgers experiment share: how much is measured, by which regressors, on which operators.
+"""What the parts of the Burgers experiment share: how much is measured, by which regressors, on
+which operators.
 
-An operator of condition (amplitude, t) maps v = s(., 0) to u = s(., t), with a viscosity drawn from U[0.1, 0.5].
-"""
+An operator of condition (amplitude, t) maps v = s(., 0) to u = s(., t), with a viscosity drawn from
+U[0.1, 0.5]."""
 
 from __future__ import annotations
 
@@ -30,11 +31,13 @@ TIMES = (5.0, 10.0)
 
 @dataclass(frozen=True)
 class Scale:
-    """How much is measured. operators: unseen ones, for regressors that answer at once; fitted: for those that are fitted to each; few:
-    for curves. table_n: examples in the table; sizes: in the curve. queries: of each operator. viscosities: of a curve, with so many sets
-    of_each_viscosity. family_operators, family_examples: what the family-wide rival is fitted to. datasets, regressions: of the search for
-    outliers, and gaps, shares, curve_datasets of its curves. band_operators: those whose bands are measured, at each of band_sizes.
-    stored, steps: the training data and the length of the ablations' trainings."""
+    """How much is measured. operators: unseen ones, for regressors that answer at once; fitted: for
+    those that are fitted to each; few: for curves. table_n: examples in the table; sizes: in the
+    curve. queries: of each operator. viscosities: of a curve, with so many sets of_each_viscosity.
+    family_operators, family_examples: what the family-wide rival is fitted to. datasets,
+    regressions: of the search for outliers, and gaps, shares, curve_datasets of its curves.
+    band_operators: those whose bands are measured, at each of band_sizes. stored, steps: the
+    training data and the length of the ablations' trainings."""
 
     quick: bool = False
     seed: int = 0
@@ -90,7 +93,8 @@ def family_of(amplitude: float, t: float) -> Burgers2d:
 
 
 def regressor(lab: Lab, name: str) -> Regressor:
-    """A bundled model or a rival, by name; one that is fitted is hardly so where things go quickly."""
+    """A bundled model or a rival, by name; one that is fitted is hardly so where things go
+    quickly."""
     if name in MODELS:
         return Transducer.from_pretrained(name)
     return hurried(rival(name)) if lab.scale.quick else rival(name)
@@ -99,7 +103,11 @@ def regressor(lab: Lab, name: str) -> Regressor:
 def hurried(R: Any) -> Any:
     if isinstance(R, Fno):
         return replace(R, fitting=replace(R.fitting, epochs=2, steps=0))
-    return replace(R, points=200, centres=50, spacings=(2,), gammas=(0.3,)) if isinstance(R, LocalRidge) else R
+    return (
+        replace(R, points=200, centres=50, spacings=(2,), gammas=(0.3,))
+        if isinstance(R, LocalRidge)
+        else R
+    )
 
 
 def family_wide(lab: Lab, amplitude: float, t: float) -> FamilyWide:
@@ -109,13 +117,16 @@ def family_wide(lab: Lab, amplitude: float, t: float) -> FamilyWide:
 
     def examples() -> Iterator[ExampleSet]:
         for operator in range(scale.family_operators):
-            yield family.sample_task(scale.family_examples, 1, generator_for("train", scale.seed, operator)).examples
+            yield family.sample_task(
+                scale.family_examples, 1, generator_for("train", scale.seed, operator)
+            ).examples
 
     return FamilyWide(hurried(fno) if scale.quick else fno, examples)
 
 
 def identity(name: str) -> str:
-    """What a measurement of this regressor holds for: the weights of a bundled model, the configuration of a rival."""
+    """What a measurement of this regressor holds for: the weights of a bundled model, the
+    configuration of a rival."""
     if name == FAMILY_WIDE:
         return f"{periodic_fno()!r}, {FAMILY_EPOCHS} epochs"
     return weights.checksums()[f"{name}.safetensors"][:12] if name in MODELS else repr(rival(name))

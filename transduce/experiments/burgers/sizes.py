@@ -18,7 +18,16 @@ def measure(lab: Lab) -> list[Row]:
     for amplitude in AMPLITUDES:
         family = Remembered(family_of(amplitude, TIMES[-1]), scale.sizes[-1])
         for name in (*MODELS, *INSTANT):
-            found = errors(lab, name, regressor(lab, name), identity(name), family, scale.sizes, scale.few, amplitude=amplitude)
+            found = errors(
+                lab,
+                name,
+                regressor(lab, name),
+                identity(name),
+                family,
+                scale.sizes,
+                scale.few,
+                amplitude=amplitude,
+            )
             rows += [{"amplitude": amplitude, **row} for row in found]
     return rows
 
@@ -30,7 +39,16 @@ def table(rows: Sequence[Row]) -> list[Row]:
 def draw(rows: Sequence[Row], folder: Path) -> None:
     for amplitude in AMPLITUDES:
         of_one = [row for row in rows if row["amplitude"] == amplitude]
-        figures.error_against_n(of_one, folder / f"sizes_{round(100 * amplitude)}", recipe(BEST).training.n)
+        figures.error_against_n(
+            of_one, folder / f"sizes_{round(100 * amplitude)}", recipe(BEST).training.n
+        )
 
 
-PART = Part("sizes", "error against the number of examples", measure, table, draw, regressors=(*MODELS, *INSTANT))
+PART = Part(
+    "sizes",
+    "error against the number of examples",
+    measure,
+    table,
+    draw,
+    regressors=(*MODELS, *INSTANT),
+)

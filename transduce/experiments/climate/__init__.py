@@ -4,7 +4,16 @@ from . import accuracy, contexts, costs, drift, lags, maps, places, regions, set
 from .setting import FULL as FULL
 from .setting import QUICK as QUICK
 
-PARTS = (accuracy.PART, contexts.PART, contexts.SIZES_PART, lags.PART, regions.PART, maps.PART, drift.PART, costs.PART)
+PARTS = (
+    accuracy.PART,
+    contexts.PART,
+    contexts.SIZES_PART,
+    lags.PART,
+    regions.PART,
+    maps.PART,
+    drift.PART,
+    costs.PART,
+)
 
 
 def identities() -> dict[str, str]:

@@ -1,4 +1,5 @@
-"""Does it adapt, and to what? The same weights with contexts that they should not like, and with fewer days and more.
+"""Does it adapt, and to what? The same weights with contexts that they should not like, and with
+fewer days and more.
 
 shuffled across seasons   n days drawn from the year before the date
 opposite season           the n days that ended half a year before
@@ -10,6 +11,7 @@ memory alone              no context: what climate-europe remembers
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +53,9 @@ def contexts(lab: Lab) -> dict[str, Context]:
         return days(previous_week(whole, whole.time[day], n))
 
     def shuffled(day: int) -> ExampleSet:
-        drawn = torch.randperm(YEAR, generator=generator_for("test", lab.scale.seed, day))[:n].numpy()
+        drawn = torch.randperm(YEAR, generator=generator_for("test", lab.scale.seed, day))[
+            :n
+        ].numpy()
         return days(np.sort(day - 7 - drawn))
 
     def opposite(day: int) -> ExampleSet:
@@ -59,7 +63,9 @@ def contexts(lab: Lab) -> dict[str, Context]:
 
     def mean_only(day: int) -> ExampleSet:
         one = week_before(day)
-        return ExampleSet(*(f.mean(0, keepdim=True).expand_as(f).contiguous() for f in (one.v, one.u)))
+        return ExampleSet(
+            *(f.mean(0, keepdim=True).expand_as(f).contiguous() for f in (one.v, one.u))
+        )
 
     def mixed_up(day: int) -> ExampleSet:
         one = week_before(day)
@@ -89,14 +95,27 @@ def measure(lab: Lab) -> list[Row]:
     seeing = models(lab)
     for name, (T, of) in seeing.items():
         for context, examples in contexts(lab).items():
-            key = {"regressor": name, "identity": of, "context": context, "n": lab.scale.n, "seed": lab.scale.seed}
+            key = {
+                "regressor": name,
+                "identity": of,
+                "context": context,
+                "n": lab.scale.n,
+                "seed": lab.scale.seed,
+            }
             if context in CONTEXTS:
                 found = day_by_day(lab, name, T, of, context)
             else:
-                found = chunked(lab, at, lambda some, T=T, e=examples: in_context(T, e, some), **key)  # type: ignore[misc]
+                found = chunked(lab, at, partial(in_context, T, examples), **key)
             rows.append({"regressor": name, "context": context, **summary(found, at)})
     T = seeing[BEST][0]
-    found = chunked(lab, at, lambda some: remembered(T, some), regressor=BEST, identity=identity(BEST), context="memory alone")
+    found = chunked(
+        lab,
+        at,
+        lambda some: remembered(T, some),
+        regressor=BEST,
+        identity=identity(BEST),
+        context="memory alone",
+    )
     rows.append({"regressor": BEST, "context": "memory alone", **summary(found, at)})
     return rows
 
@@ -104,7 +123,9 @@ def measure(lab: Lab) -> list[Row]:
 def table(rows: Sequence[Row]) -> list[Row]:
     lines: dict[str, Row] = {}
     for row in rows:
-        lines.setdefault(row["context"], {"context": row["context"], BEST: "", PAPER: ""})[row["regressor"]] = with_interval(row)
+        lines.setdefault(row["context"], {"context": row["context"], BEST: "", PAPER: ""})[
+            row["regressor"]
+        ] = with_interval(row)
     return list(lines.values())
 
 
@@ -114,7 +135,9 @@ def measure_sizes(lab: Lab) -> list[Row]:
         for context, before in CONTEXTS.items():
             for n in lab.scale.sizes:
 
-                def told(some: np.ndarray, T: Any = T, before: Any = before, n: int = n) -> list[float]:
+                def told(
+                    some: np.ndarray, T: Any = T, before: Any = before, n: int = n
+                ) -> list[float]:
                     return in_context(T, lambda day: days(before(whole, whole.time[day], n)), some)
 
                 found = chunked(lab, at, told, regressor=name, identity=of, context=context, n=n)
@@ -125,7 +148,10 @@ def measure_sizes(lab: Lab) -> list[Row]:
 def table_of_sizes(rows: Sequence[Row]) -> list[Row]:
     lines: dict[tuple[str, str], Row] = {}
     for row in rows:
-        line = lines.setdefault((row["regressor"], row["context"]), {"regressor": row["regressor"], "context": row["context"]})
+        line = lines.setdefault(
+            (row["regressor"], row["context"]),
+            {"regressor": row["regressor"], "context": row["context"]},
+        )
         line[f"n = {row['n']}"] = f"{row['mean']:.1f}"
     return list(lines.values())
 
@@ -135,4 +161,11 @@ def draw_sizes(rows: Sequence[Row], folder: Path) -> None:
 
 
 PART = Part("contexts", "wrong contexts: error in hPa^2", measure, table, regressors=(BEST, PAPER))
-SIZES_PART = Part("sizes", "error against the days of the context", measure_sizes, table_of_sizes, draw_sizes, regressors=(BEST, PAPER))
+SIZES_PART = Part(
+    "sizes",
+    "error against the days of the context",
+    measure_sizes,
+    table_of_sizes,
+    draw_sizes,
+    regressors=(BEST, PAPER),
+)

@@ -1,4 +1,5 @@
-"""How long a day takes: conditioning on its context and answering, beside networks and nearest neighbours. One thread, in turns."""
+"""How long a day takes: conditioning on its context and answering, beside networks and nearest
+neighbours. One thread, in turns."""
 
 from __future__ import annotations
 
@@ -28,20 +29,48 @@ def measured(lab: Lab) -> list[Row]:
     whole, day = fields(), int(asked(lab)[0])
     examples, today = days(previous_week(whole, whole.time[day], lab.scale.n)), whole[[day]]
     asked_of = torch.from_numpy(today.v)
-    in_context: dict[str, Any] = {BEST: Transducer.from_pretrained(BEST), PAPER: patches(lab), "nearest of the context": nearest_example()}
-    works: dict[str, Callable[[], Any]] = {name: partial(work, R, examples, asked_of) for name, R in in_context.items()}
+    in_context: dict[str, Any] = {
+        BEST: Transducer.from_pretrained(BEST),
+        PAPER: patches(lab),
+        "nearest of the context": nearest_example(),
+    }
+    works: dict[str, Callable[[], Any]] = {
+        name: partial(work, R, examples, asked_of) for name, R in in_context.items()
+    }
     works |= {name: partial(rival(name, lab.scale.steps).answers, today) for name in BESIDE}
     with one_thread(), torch.no_grad():
         seconds = dict(zip(works, medians(*works.values(), repeats=lab.scale.repeats), strict=True))
-    return [{"regressor": name, "seconds": s, "of_vit": s / seconds["vit"]} for name, s in seconds.items()]
+    return [
+        {"regressor": name, "seconds": s, "of_vit": s / seconds["vit"]}
+        for name, s in seconds.items()
+    ]
 
 
 def measure(lab: Lab) -> list[Row]:
-    return lab.once(lambda: measured(lab), identity=identities(), n=lab.scale.n, repeats=lab.scale.repeats, steps=lab.scale.steps)
+    return lab.once(
+        lambda: measured(lab),
+        identity=identities(),
+        n=lab.scale.n,
+        repeats=lab.scale.repeats,
+        steps=lab.scale.steps,
+    )
 
 
 def table(rows: Sequence[Row]) -> list[Row]:
-    return [{"regressor": row["regressor"], "milliseconds": 1000 * row["seconds"], "beside the ViT": row["of_vit"]} for row in rows]
+    return [
+        {
+            "regressor": row["regressor"],
+            "milliseconds": 1000 * row["seconds"],
+            "beside the ViT": row["of_vit"],
+        }
+        for row in rows
+    ]
 
 
-PART = Part("costs", "time of one prediction, context and all, one thread", measure, table, regressors=(BEST, PAPER, *BESIDE))
+PART = Part(
+    "costs",
+    "time of one prediction, context and all, one thread",
+    measure,
+    table,
+    regressors=(BEST, PAPER, *BESIDE),
+)

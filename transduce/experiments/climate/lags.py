@@ -1,9 +1,10 @@
-"""How long a context stays of use: what is remembered, and a difference that is learned for windows of each lag.
+"""How long a context stays of use: what is remembered, and a difference that is learned for windows
+of each lag.
 
     u_hat(t) = B(v(t)) + delta(v(t)),      delta from the n days that ended `lag` days before t
 
-The memory is that of the bundled model; how far operators of windows differ from it is trained for each lag alike.
-"""
+The memory is that of the bundled model; how far operators of windows differ from it is trained for
+each lag alike."""
 
 from __future__ import annotations
 
@@ -27,7 +28,11 @@ def of_lag(lab: Lab, lag: int) -> Transducer:
     how = recipe(BEST)
     assert how.remembering is not None
     windows = replace(how.family, window=lab.scale.n + lag + how.training.queries - 1, lag=lag)
-    training = replace(how.training, n=(lab.scale.n, lab.scale.n), **({"steps": lab.scale.steps} if lab.scale.steps else {}))
+    training = replace(
+        how.training,
+        n=(lab.scale.n, lab.scale.n),
+        **({"steps": lab.scale.steps} if lab.scale.steps else {}),
+    )
     folder = lab.work / "trainings" / f"lag-{lag}-{identity(BEST)}-{training.steps}"
     return how.remembering.trained(kernel_alone(), windows, training, folder, make_fabric())[0]
 
@@ -38,9 +43,13 @@ def measure(lab: Lab) -> list[Row]:
 
         def told(some: np.ndarray, lag: int = lag) -> list[float]:
             T = of_lag(lab, lag)
-            return in_context(T, lambda day: days(previous_week(whole, whole.time[day], lab.scale.n, lag)), some)
+            return in_context(
+                T, lambda day: days(previous_week(whole, whole.time[day], lab.scale.n, lag)), some
+            )
 
-        found = chunked(lab, at, told, identity=identity(BEST), lag=lag, n=lab.scale.n, steps=lab.scale.steps)
+        found = chunked(
+            lab, at, told, identity=identity(BEST), lag=lag, n=lab.scale.n, steps=lab.scale.steps
+        )
         rows.append({"regressor": BEST, "context": "days before", "lag": lag, **summary(found, at)})
     return rows
 
@@ -50,7 +59,19 @@ def table(rows: Sequence[Row]) -> list[Row]:
 
 
 def draw(rows: Sequence[Row], folder: Path) -> None:
-    figures.error_against(rows, "lag", folder / "lags", "days from the last of the context to the day that is asked about")
+    figures.error_against(
+        rows,
+        "lag",
+        folder / "lags",
+        "days from the last of the context to the day that is asked about",
+    )
 
 
-PART = Part("lags", "error against the lag of the context, in hPa^2", measure, table, draw, regressors=(BEST,))
+PART = Part(
+    "lags",
+    "error against the lag of the context, in hPa^2",
+    measure,
+    table,
+    draw,
+    regressors=(BEST,),
+)

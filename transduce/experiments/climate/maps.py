@@ -1,11 +1,13 @@
-"""Figure 6: maps of the globe. Pressure told from temperature, month by month, from the months around the same month a year before.
+"""Figure 6: maps of the globe. Pressure told from temperature, month by month, from the months
+around the same month a year before.
 
-The pressure of this reanalysis is a reconstruction of rank 20: what it lacks of the truth, no regressor is asked for.
-"""
+The pressure of this reanalysis is a reconstruction of rank 20: what it lacks of the truth, no
+regressor is asked for."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -36,14 +38,17 @@ def told(lab: Lab, month: str) -> Row:
         "told in context": (u_hat / PASCALS, "hPa"),
         "error": ((u_hat - whole.u[at]) / PASCALS, "hPa"),
     }
-    panels = [{"name": name, "unit": unit, **grid, "values": np.round(f, 1).tolist()} for name, (f, unit) in shown.items()]
+    panels = [
+        {"name": name, "unit": unit, **grid, "values": np.round(f, 1).tolist()}
+        for name, (f, unit) in shown.items()
+    ]
     error = float(square_errors(u_hat[None], whole.u[at : at + 1], whole.lat)[0])
     return {"title": month, "panels": panels, "inset": INSET, "error": round(error, 3)}
 
 
 def measure(lab: Lab) -> list[Row]:
     key = {"place": repr(GLOBE), "steps": lab.scale.region_steps, "identity": identities()[OURS]}
-    return [lab.once(lambda month=month: told(lab, month), month=month, **key) for month in lab.scale.maps]  # type: ignore[misc]
+    return [lab.once(partial(told, lab, month), month=month, **key) for month in lab.scale.maps]
 
 
 def table(rows: Sequence[Row]) -> list[Row]:
@@ -54,4 +59,6 @@ def draw(rows: Sequence[Row], folder: Path) -> None:
     figures.maps(rows, folder / "maps")
 
 
-PART = Part("maps", "maps of the globe, pressure of rank 20", measure, table, draw, regressors=(OURS,))
+PART = Part(
+    "maps", "maps of the globe, pressure of rank 20", measure, table, draw, regressors=(OURS,)
+)

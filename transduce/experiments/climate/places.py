@@ -1,5 +1,6 @@
-"""Other regions and other steps of time: a kernel learned, pairs remembered and a difference regressed there as on Europe, from its own
-years alone. Settings of rivals are chosen on the last years before those of test; they are then fitted to all of them."""
+"""Other regions and other steps of time: a kernel learned, pairs remembered and a difference
+regressed there as on Europe, from its own years alone. Settings of rivals are chosen on the last
+years before those of test; they are then fitted to all of them."""
 
 from __future__ import annotations
 
@@ -27,7 +28,9 @@ GRIDS: Mapping[str, list[Row]] = {
     "ridge": [{"alpha": alpha} for alpha in (1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0)],
     "kernel-ridge": [
         {"level": level, "width": width, "alpha": alpha, "linear": linear, "slopes": slopes}
-        for level, width, alpha, linear, slopes in product((0.2, 1.0), (1.0, 1.8, 3.0), (0.003, 0.03, 0.3), (0.1, 1.0), (0.0, 0.5, 1.0))
+        for level, width, alpha, linear, slopes in product(
+            (0.2, 1.0), (1.0, 1.8, 3.0), (0.003, 0.03, 0.3), (0.1, 1.0), (0.0, 0.5, 1.0)
+        )
     ],
 }
 LEARNING = Training(steps=150, tasks=1, muon_lr=0.0, warmup=1, loss="relative_mse")  # of the kernel
@@ -36,8 +39,8 @@ ADAPTING = replace(LEARNING, tasks=8, lr=3e-3, standardise=False)  # of the diff
 
 @dataclass(frozen=True)
 class Place:
-    """learned, chosen, test: years, in this order. n: examples, which end `lag` steps before the query. history, queries, block: of the
-    kernel's training; patch: of networks."""
+    """learned, chosen, test: years, in this order. n: examples, which end `lag` steps before the
+    query. history, queries, block: of the kernel's training; patch: of networks."""
 
     name: str
     learned: tuple[str, str]
@@ -60,11 +63,19 @@ class Place:
         return Period(self.name, self.learned[0], self.chosen[1])
 
 
-NORTH_PACIFIC = Place("north-pacific", ("1948", "1989"), ("1990", "1999"), ("2000", "2025"), 15, 1, 300, 100, 10, 7, 5)
-WINTERS = Place("winters", ("1949", "1979"), ("1980", "1989"), ("1990", "2010"), 5, 1, 22, 6, 1, 12, 3)
-FEWER: Mapping[tuple[str, str], Row] = {("winters", "fno"): {"steps": 400, "batch": 8}}  # for the time that they take
+NORTH_PACIFIC = Place(
+    "north-pacific", ("1948", "1989"), ("1990", "1999"), ("2000", "2025"), 15, 1, 300, 100, 10, 7, 5
+)
+WINTERS = Place(
+    "winters", ("1949", "1979"), ("1980", "1989"), ("1990", "2010"), 5, 1, 22, 6, 1, 12, 3
+)
+FEWER: Mapping[tuple[str, str], Row] = {
+    ("winters", "fno"): {"steps": 400, "batch": 8}
+}  # for the time that they take
 COMPARED = {"slopes": 1.0, "level": 0.4}  # how fields are: as a whole
-GLOBE = Place("globe", ("1948", "1989"), ("1990", "1999"), ("2000", "2013"), 15, 1, 100, 50, 10, 12, 5)
+GLOBE = Place(
+    "globe", ("1948", "1989"), ("1990", "1999"), ("2000", "2013"), 15, 1, 100, 50, 10, 12, 5
+)
 
 
 def remembering(lab: Lab, place: Place) -> Transducer:
@@ -74,11 +85,18 @@ def remembering(lab: Lab, place: Place) -> Transducer:
     model = {"V": space | COMPARED, "U": space, "kappa": "metric", "depth": 1}
     steps = {"steps": lab.scale.region_steps, "validate_every": lab.scale.region_steps}
     how = replace(LEARNING, n=(place.history, place.history), queries=place.queries, **steps)
-    kernel = trained(lab, model, how, ClimateHistory(place.period(place.learned), block=place.block), None)
+    kernel = trained(
+        lab, model, how, ClimateHistory(place.period(place.learned), block=place.block), None
+    )
     assert isinstance(kernel.T, Transducer)
-    windows = ClimateWindows(place.period(place.chosen), place.n + place.lag + place.asked - 1, place.lag)
+    windows = ClimateWindows(
+        place.period(place.chosen), place.n + place.lag + place.asked - 1, place.lag
+    )
     adapting = replace(ADAPTING, n=(place.n, place.n), queries=place.asked, **steps)
-    then, folder = Remembering(place.period(place.learned), place.kept), lab.work / "trainings" / f"{kernel.identity}-windows"
+    then, folder = (
+        Remembering(place.period(place.learned), place.kept),
+        lab.work / "trainings" / f"{kernel.identity}-windows",
+    )
     return then.trained(kernel.T, windows, adapting, folder, make_fabric())[0]
 
 
@@ -86,7 +104,12 @@ def of_patches(lab: Lab, place: Place) -> Transducer:
     """The paper's model, trained on random steps of windows of this place."""
     fields, spaces = place.kept.fields, {}
     for name, f in (("V", fields.v), ("U", fields.u)):
-        spaces[name] = {**PATCHES[name], "patch": place.patch, "mean": round(float(f.mean()), 3), "unit": round(float(f.std()), 3)}
+        spaces[name] = {
+            **PATCHES[name],
+            "patch": place.patch,
+            "mean": round(float(f.mean()), 3),
+            "unit": round(float(f.std()), 3),
+        }
     window = place.n + 5
     how = replace(patches_training(lab.scale.network_steps), n=(place.n, place.n))
     T = trained(lab, PATCHES | spaces, how, ClimateWindows(place.kept, window), None).T
@@ -96,12 +119,17 @@ def of_patches(lab: Lab, place: Place) -> Transducer:
 
 @cache
 def tuned(name: str, place: Place, steps: int) -> Rival:
-    """A rival with the settings that did best on the years that were held out, fitted to all before those of test."""
+    """A rival with the settings that did best on the years that were held out, fitted to all before
+    those of test."""
     learned, chosen = (place.period(years).fields for years in (place.learned, place.chosen))
     if name in GRIDS:
 
         def error(options: Row) -> float:
-            return float(square_errors(INDUCTIVE[name](**options).fit(learned).answers(chosen), chosen.u, chosen.lat).mean())
+            return float(
+                square_errors(
+                    INDUCTIVE[name](**options).fit(learned).answers(chosen), chosen.u, chosen.lat
+                ).mean()
+            )
 
         options = min(GRIDS[name], key=error)
     else:
@@ -118,4 +146,10 @@ def identities() -> dict[str, str]:
         "networks": f"{FEWER}",
         PAPER: f"{PATCHES}, {asdict(PATCHES_TRAINING)}",
     }
-    return {f"{name}, elsewhere": what for name, what in {**ours, **{name: repr(GRIDS.get(name, CHOSEN[name])) for name in RIVALS}}.items()}
+    return {
+        f"{name}, elsewhere": what
+        for name, what in {
+            **ours,
+            **{name: repr(GRIDS.get(name, CHOSEN[name])) for name in RIVALS},
+        }.items()
+    }

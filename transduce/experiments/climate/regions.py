@@ -11,7 +11,18 @@ import numpy as np
 from ...baselines import MeanOfExamples, nearest_example
 from ...families import load_climate, previous_week, previous_year
 from ..lab import Lab, Part, Row
-from .places import FEWER, NORTH_PACIFIC, REMEMBERING, RIVALS, WINTERS, Place, identities, of_patches, remembering, tuned
+from .places import (
+    FEWER,
+    NORTH_PACIFIC,
+    REMEMBERING,
+    RIVALS,
+    WINTERS,
+    Place,
+    identities,
+    of_patches,
+    remembering,
+    tuned,
+)
 from .setting import PAPER, chunked, days, in_context, summary, with_interval, without_context
 
 BEFORE, YEAR_BEFORE = "steps before", "year before"
@@ -19,7 +30,9 @@ BEFORE, YEAR_BEFORE = "steps before", "year before"
 
 def measured(lab: Lab, place: Place) -> list[Row]:
     whole, known, rows = load_climate(place.name), identities(), []
-    at = np.flatnonzero(np.isin(whole.time, place.period(place.test).fields.time))[:: lab.scale.every]
+    at = np.flatnonzero(np.isin(whole.time, place.period(place.test).fields.time))[
+        :: lab.scale.every
+    ]
     contexts: dict[str, Any] = {BEFORE: partial(previous_week, n=place.n, lag=place.lag)}
     if whole.step[1] != "Y":
         contexts[YEAR_BEFORE] = partial(previous_year, n=place.n)
@@ -34,18 +47,39 @@ def measured(lab: Lab, place: Place) -> list[Row]:
         for context, before in contexts.items():
 
             def told(some: np.ndarray, make: Any = make, before: Any = before) -> list[float]:
-                return in_context(make(), lambda day: days(before(whole, whole.time[day]), whole), some, whole)
+                return in_context(
+                    make(), lambda day: days(before(whole, whole.time[day]), whole), some, whole
+                )
 
-            found = chunked(lab, at, told, regressor=name, identity=known.get(f"{name}, elsewhere", ""), context=context, **key)
-            rows.append({"place": place.name, "regressor": name, "context": context, **summary(found, at, whole)})
+            found = chunked(
+                lab,
+                at,
+                told,
+                regressor=name,
+                identity=known.get(f"{name}, elsewhere", ""),
+                context=context,
+                **key,
+            )
+            rows.append(
+                {
+                    "place": place.name,
+                    "regressor": name,
+                    "context": context,
+                    **summary(found, at, whole),
+                }
+            )
     for name in RIVALS:
 
         def answered(some: np.ndarray, name: str = name) -> list[float]:
             return without_context(tuned(name, place, lab.scale.network_steps), some, whole)
 
         fewer = {"fewer": FEWER[place.name, name]} if (place.name, name) in FEWER else {}
-        found = chunked(lab, at, answered, regressor=name, identity=known[f"{name}, elsewhere"], **fewer, **key)
-        rows.append({"place": place.name, "regressor": name, "context": "none", **summary(found, at, whole)})
+        found = chunked(
+            lab, at, answered, regressor=name, identity=known[f"{name}, elsewhere"], **fewer, **key
+        )
+        rows.append(
+            {"place": place.name, "regressor": name, "context": "none", **summary(found, at, whole)}
+        )
     return rows
 
 
@@ -54,13 +88,30 @@ def measure(lab: Lab) -> list[Row]:
 
 
 def table(rows: Sequence[Row]) -> list[Row]:
-    columns = list(dict.fromkeys(f"{row['place']}, {row['context']}" for row in rows if row["context"] != "none"))
+    columns = list(
+        dict.fromkeys(
+            f"{row['place']}, {row['context']}" for row in rows if row["context"] != "none"
+        )
+    )
     lines: dict[str, Row] = {}
     for row in rows:
-        line = lines.setdefault(row["regressor"], {"regressor": row["regressor"], **dict.fromkeys(columns, "")})
-        of_place = [c for c in columns if c.startswith(row["place"]) and (row["context"] == "none" or c.endswith(row["context"]))]
+        line = lines.setdefault(
+            row["regressor"], {"regressor": row["regressor"], **dict.fromkeys(columns, "")}
+        )
+        of_place = [
+            c
+            for c in columns
+            if c.startswith(row["place"])
+            and (row["context"] == "none" or c.endswith(row["context"]))
+        ]
         line.update(dict.fromkeys(of_place, with_interval(row)))
     return list(lines.values())
 
 
-PART = Part("regions", "North Pacific, monthly, and global winters: error in hPa^2", measure, table, regressors=tuple(identities()))
+PART = Part(
+    "regions",
+    "North Pacific, monthly, and global winters: error in hPa^2",
+    measure,
+    table,
+    regressors=tuple(identities()),
+)

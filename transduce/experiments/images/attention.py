@@ -1,4 +1,5 @@
-"""What the kernel attends to: for some queries, the examples whose classes count for most in the answer, with their weights.
+"""What the kernel attends to: for some queries, the examples whose classes count for most in the
+answer, with their weights.
 
 w_i(v) = mean_k sum_j w_jk [k_j(v) (K_j + lambda_j I)^-1]_i,      u_hat_k(v) = sum_i w_ik(v) u_ik
 """
@@ -27,16 +28,32 @@ def attended(T: Transducer, lab: Lab, data: str) -> list[Row]:
     v, u, q = task.examples.v[None], task.examples.u[None], task.queries.v[None]
     layer: Any = T.layers[0]
     sources = layer.kappa.condition(v, u)
-    weights = torch.einsum("jq,jmn->mn", sources.mix[0], layer.kappa.weights(sources, q)[0]) / u.shape[-1]
+    weights = (
+        torch.einsum("jq,jmn->mn", sources.mix[0], layer.kappa.weights(sources, q)[0]) / u.shape[-1]
+    )
     answers = T(v, u, q)[0].argmax(1)
     rows = []
-    for weight, image, answer, truth in zip(weights, task.queries.v, answers.tolist(), task.queries.u.argmax(1).tolist(), strict=True):
+    for weight, image, answer, truth in zip(
+        weights, task.queries.v, answers.tolist(), task.queries.u.argmax(1).tolist(), strict=True
+    ):
         chosen = weight.argsort(descending=True)[:SHOWN]
         near = [
-            {"image": bytes_of(task.examples.v[i]), "class": int(task.examples.u[i].argmax()), "weight": round(float(weight[i]), 4)}
+            {
+                "image": bytes_of(task.examples.v[i]),
+                "class": int(task.examples.u[i].argmax()),
+                "weight": round(float(weight[i]), 4),
+            }
             for i in chosen.tolist()
         ]
-        rows.append({"set": data, "image": bytes_of(image), "class": truth, "answer": answer, "examples": near})
+        rows.append(
+            {
+                "set": data,
+                "image": bytes_of(image),
+                "class": truth,
+                "answer": answer,
+                "examples": near,
+            }
+        )
     return rows
 
 
@@ -57,4 +74,11 @@ def draw(rows: Sequence[Row], folder: Path) -> None:
     figures.attended([row | {"set": SETS[row["set"]]} for row in rows], folder / "attention")
 
 
-PART = Part("attention", "the examples with the largest kernel weight for some queries", measure, None, draw, regressors=(BEST,))
+PART = Part(
+    "attention",
+    "the examples with the largest kernel weight for some queries",
+    measure,
+    None,
+    draw,
+    regressors=(BEST,),
+)

@@ -1,4 +1,5 @@
-"""How long fitting 100 examples and answering 1,000 queries takes, beside a support vector machine: processor time, taken in turns."""
+"""How long fitting 100 examples and answering 1,000 queries takes, beside a support vector machine:
+processor time, taken in turns."""
 
 from __future__ import annotations
 
@@ -32,11 +33,20 @@ def measured(lab: Lab) -> list[Row]:
     with one_thread(), torch.no_grad():
         seconds = dict(zip(found, medians(*works, repeats=lab.scale.repeats), strict=True))
     tuned, plain = seconds["support-vectors"], seconds[PLAIN]
-    return [{"regressor": name, "seconds": s, "of_tuned": s / tuned, "of_plain": s / plain} for name, s in seconds.items()]
+    return [
+        {"regressor": name, "seconds": s, "of_tuned": s / tuned, "of_plain": s / plain}
+        for name, s in seconds.items()
+    ]
 
 
 def measure(lab: Lab) -> list[Row]:
-    return lab.once(lambda: measured(lab), identity=identities(), n=lab.scale.n, repeats=lab.scale.repeats, seed=lab.scale.seed)
+    return lab.once(
+        lambda: measured(lab),
+        identity=identities(),
+        n=lab.scale.n,
+        repeats=lab.scale.repeats,
+        seed=lab.scale.seed,
+    )
 
 
 def table(rows: Sequence[Row]) -> list[Row]:
@@ -51,4 +61,6 @@ def table(rows: Sequence[Row]) -> list[Row]:
     ]
 
 
-PART = Part("costs", "time to fit 100 examples and answer 1,000 queries, one thread", measure, table)
+PART = Part(
+    "costs", "time to fit 100 examples and answer 1,000 queries, one thread", measure, table
+)

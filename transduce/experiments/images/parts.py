@@ -1,13 +1,13 @@
-"""What each part of `images` buys: trained alike, for the same few steps, without it; and what examples with wrong classes do.
+"""What each part of `images` buys: trained alike, for the same few steps, without it; and what
+examples with wrong classes do.
 
-all                     tasks of permuted MNIST, of synthetic images and of composed characters; examples, left out, count as queries
-not trained             the network as it is drawn
-permuted MNIST alone    the tasks of the paper
-without ...             the mixture of tasks without one of its families, or examples that are no queries
-perceptron              the representer kernel on features of a perceptron, instead of convolutions
-softmax                 the paper's form, of two layers and of four; with pixels as they are; and on the tasks of the paper
-wrong classes           the bundled model, its examples' classes renamed
-"""
+all                     tasks of permuted MNIST, of synthetic images and of composed characters;
+examples, left out, count as queries not trained             the network as it is drawn permuted
+MNIST alone    the tasks of the paper without ...             the mixture of tasks without one of
+its families, or examples that are no queries perceptron              the representer kernel on
+features of a perceptron, instead of convolutions softmax                 the paper's form, of two
+layers and of four; with pixels as they are; and on the tasks of the paper wrong classes
+the bundled model, its examples' classes renamed"""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ from .setting import BEST, SETS, accuracies, by_set, identity, summary
 
 @dataclass(frozen=True)
 class Projected:
-    """The tasks of a family of images with every image under one random linear map, brought to [0, 1]."""
+    """The tasks of a family of images with every image under one random linear map, brought to [0,
+    1]."""
 
     family: OperatorFamily
 
@@ -41,17 +42,33 @@ class Projected:
         return Task(ExampleSet(v[:n], task.examples.u), ExampleSet(v[n:], task.queries.u))
 
 
-PERMUTED, SYNTHETIC, COMPOSED = PermutedImages("mnist", (1, 2, 4, 7, 14)), SyntheticImages(), ComposedImages("mnist")
+PERMUTED, SYNTHETIC, COMPOSED = (
+    PermutedImages("mnist", (1, 2, 4, 7, 14)),
+    SyntheticImages(),
+    ComposedImages("mnist"),
+)
 SOFTMAX = recipe("images-softmax")
 MODEL = recipe(BEST).model
-PERCEPTRON = {**IMAGES_TO_CLASSES, "kappa": "representer", "depth": 1, "heads": 4, "width": 64, "hidden": 256, "feature_layers": 2}
+PERCEPTRON = {
+    **IMAGES_TO_CLASSES,
+    "kappa": "representer",
+    "depth": 1,
+    "heads": 4,
+    "width": 64,
+    "hidden": 256,
+    "feature_layers": 2,
+}
 ABLATIONS: dict[str, tuple[Row, OperatorFamily, Row]] = {
     "all": (MODEL, IMAGES, {}),
     "permuted MNIST alone": (MODEL, PermutedImages("mnist"), {}),
     "without composed characters": (MODEL, Mixture((PERMUTED, SYNTHETIC), (0.5, 0.5)), {}),
     "without synthetic images": (MODEL, Mixture((PERMUTED, COMPOSED), (0.5, 0.5)), {}),
     "without permuted MNIST": (MODEL, Mixture((SYNTHETIC, COMPOSED), (0.5, 0.5)), {}),
-    "with projections": (MODEL, Mixture((*IMAGES.families, Projected(PermutedImages("mnist"))), (*IMAGES.shares, 0.25)), {}),
+    "with projections": (
+        MODEL,
+        Mixture((*IMAGES.families, Projected(PermutedImages("mnist"))), (*IMAGES.shares, 0.25)),
+        {},
+    ),
     "without examples as queries": (MODEL, IMAGES, {"left_out": False}),
     "perceptron": (PERCEPTRON, IMAGES, {}),
     "softmax, 2 layers": (SOFTMAX.model, SOFTMAX.family, {}),
@@ -74,7 +91,9 @@ class Misled:
 def training_of(name: str, steps: int) -> Training:
     """The recipe's, of so many steps."""
     how = SOFTMAX.training if name.startswith("softmax") else recipe(BEST).training
-    return replace(how, steps=steps, validate_every=steps, checkpoint_every=steps, **ABLATIONS[name][2])
+    return replace(
+        how, steps=steps, validate_every=steps, checkpoint_every=steps, **ABLATIONS[name][2]
+    )
 
 
 def measure(lab: Lab) -> list[Row]:

@@ -1,7 +1,8 @@
-"""What the parts of the image experiment share: how much is measured, by which regressors, on which images.
+"""What the parts of the image experiment share: how much is measured, by which regressors, on which
+images.
 
-A task is of n examples and some queries of the test half of a set, as they are: no pixel and no class changes places.
-"""
+A task is of n examples and some queries of the test half of a set, as they are: no pixel and no
+class changes places."""
 
 from __future__ import annotations
 
@@ -30,17 +31,24 @@ MODELS = (BEST, "images-softmax")
 CLASSICAL = tuple(CLASSIFIERS)
 CHUNK = 50  # tasks that are measured between two lines of the ledger
 META: dict[str, Row] = {  # steps: as many as took about as long as the training of `images`
-    "maml": {"model": {"learner": "maml", "options": {"rate": 0.1}}, "training": {"steps": 500, "lr": 3e-3}},
-    "gpicl": {"model": {"learner": "gpicl", "options": {}}, "training": {"steps": 2_500, "lr": 1e-3, "muon_lr": 0.01}},
+    "maml": {
+        "model": {"learner": "maml", "options": {"rate": 0.1}},
+        "training": {"steps": 500, "lr": 3e-3},
+    },
+    "gpicl": {
+        "model": {"learner": "gpicl", "options": {}},
+        "training": {"steps": 2_500, "lr": 1e-3, "muon_lr": 0.01},
+    },
 }
 
 
 @dataclass(frozen=True)
 class Scale:
-    """How much is measured. tasks: of each set, in the table, and rival_tasks of rivals; queries: of each. sizes: numbers of examples of
-    the curve, and up to many_until of them curve_tasks, above it few_tasks. calibrated: tasks of which probabilities are measured.
-    repeats: of what is timed. steps: of the ablations' trainings, and ablated: tasks that they are measured on. meta_steps: of the rivals
-    that are meta-trained, if not their own number."""
+    """How much is measured. tasks: of each set, in the table, and rival_tasks of rivals; queries:
+    of each. sizes: numbers of examples of the curve, and up to many_until of them curve_tasks,
+    above it few_tasks. calibrated: tasks of which probabilities are measured. repeats: of what is
+    timed. steps: of the ablations' trainings, and ablated: tasks that they are measured on.
+    meta_steps: of the rivals that are meta-trained, if not their own number."""
 
     quick: bool = False
     seed: int = 0
@@ -90,12 +98,15 @@ def task_of(name: str, n: int, m: int, seed: int, number: int) -> Task:
 
 def meta_trained(lab: Lab, name: str) -> Regressor:
     """A rival, meta-trained on the tasks that `images` learned from."""
-    R: Any = trained(lab, META[name]["model"], training_of(name, lab.scale.meta_steps), IMAGES, IMAGES).T
+    R: Any = trained(
+        lab, META[name]["model"], training_of(name, lab.scale.meta_steps), IMAGES, IMAGES
+    ).T
     return R
 
 
 def training_of(name: str, steps: int = 0) -> Training:
-    """How a rival is meta-trained: as `images` is, but by its own loss, for its own steps, and at its own rate."""
+    """How a rival is meta-trained: as `images` is, but by its own loss, for its own steps, and at
+    its own rate."""
     own = META[name]["training"] | ({"steps": steps} if steps else {})
     return replace(recipe(BEST).training, loss="cross_entropy", left_out=False, **own)
 
@@ -108,7 +119,8 @@ def regressor(lab: Lab, name: str) -> Regressor:
 
 
 def identity(name: str) -> str:
-    """What a measurement of this regressor holds for: the weights of a bundled model, the configuration of a rival."""
+    """What a measurement of this regressor holds for: the weights of a bundled model, the
+    configuration of a rival."""
     if name in MODELS:
         return weights.checksums()[f"{name}.safetensors"][:12]
     if name in META:
@@ -121,24 +133,48 @@ def identities() -> dict[str, str]:
     return {name: identity(name) for name in (*MODELS, *CLASSICAL, *META)}
 
 
-def accuracies(lab: Lab, name: str, R: Any, of: str, data: str, n: int, tasks: int, **key: Any) -> list[float]:
-    """The share of queries that a regressor classifies rightly, of each task. of: its identity; what else identifies it is `key`."""
+def accuracies(
+    lab: Lab, name: str, R: Any, of: str, data: str, n: int, tasks: int, **key: Any
+) -> list[float]:
+    """The share of queries that a regressor classifies rightly, of each task. of: its identity;
+    what else identifies it is `key`."""
     found: list[float] = []
     for first in range(0, tasks, CHUNK):
         numbers = range(first, min(first + CHUNK, tasks))
 
         def measure(numbers: range = numbers) -> list[float]:
-            drawn = (task_of(data, n, lab.scale.queries, lab.scale.seed, number) for number in numbers)
-            return [round(float(hits(R.regress(task.examples)(task.queries.v), task.queries.u).double().mean()), 6) for task in drawn]
+            drawn = (
+                task_of(data, n, lab.scale.queries, lab.scale.seed, number) for number in numbers
+            )
+            return [
+                round(
+                    float(
+                        hits(R.regress(task.examples)(task.queries.v), task.queries.u)
+                        .double()
+                        .mean()
+                    ),
+                    6,
+                )
+                for task in drawn
+            ]
 
-        where = {"set": data, "n": n, "queries": lab.scale.queries, "seed": lab.scale.seed, "tasks": [numbers[0], numbers[-1]]}
+        where = {
+            "set": data,
+            "n": n,
+            "queries": lab.scale.queries,
+            "seed": lab.scale.seed,
+            "tasks": [numbers[0], numbers[-1]],
+        }
         found += lab.once(measure, regressor=name, identity=of, **key, **where)
     return found
 
 
 def summary(found: Sequence[float]) -> Row:
     """The mean in per cent with its 95 % interval, over tasks."""
-    mean, half = 100 * float(np.mean(found)), 100 * 1.96 * float(np.std(found, ddof=1)) / len(found) ** 0.5
+    mean, half = (
+        100 * float(np.mean(found)),
+        100 * 1.96 * float(np.std(found, ddof=1)) / len(found) ** 0.5,
+    )
     return {"tasks": len(found), "mean": mean, "low": mean - half, "high": mean + half}
 
 
