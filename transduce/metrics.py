@@ -17,9 +17,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import xarray as xr
 
-from .types import Array, TransduceError
+from .types import Array, DataArray, TransduceError
 
 
 def squared_errors(u_hat: Array, u: Array) -> Any:
@@ -87,4 +86,4 @@ def expected_calibration_error(confidence: Any, right: Any, bins: int = 15) -> f
 
 def _values(f: Any) -> Any:
     """Bare values: subtracting DataArrays would first align their coordinates."""
-    return f.values if isinstance(f, xr.DataArray) else f
+    return f.values if isinstance(f, DataArray) else f

@@ -7,12 +7,12 @@ import json
 import sys
 import time
 from pathlib import Path
-from typing import Any, TextIO
-
-from rich.console import Console
-from rich.live import Live
+from typing import TYPE_CHECKING, Any, TextIO
 
 from .types import TransduceError
+
+if TYPE_CHECKING:
+    from rich.live import Live
 
 
 class Journal:
@@ -46,6 +46,9 @@ class Journal:
         if self.folder is not None:
             self._open(self.folder)
         if sys.stderr.isatty():
+            from rich.console import Console
+            from rich.live import Live
+
             self.live = Live(console=Console(stderr=True), refresh_per_second=4)
             self.live.start()
         return self

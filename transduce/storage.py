@@ -16,15 +16,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-import xarray as xr
-import zarr
 
 from .files import PathLike, brief, replacing
-from .types import Array, ExampleSet, Task, TransduceError, is_uniform, to_tensor
+from .types import Array, DataArray, ExampleSet, Task, TransduceError, is_uniform, to_tensor
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 FORMATS = {
     ".npz": ("npz",),
@@ -224,6 +225,8 @@ def _variables(path: Path) -> Iterator[Mapping[str, Any]]:
         with np.load(path, allow_pickle=False) as file:
             yield file
         return
+    import xarray as xr
+
     options: dict[str, Any] = {
         "engine": "h5netcdf",
         "phony_dims": "sort",
@@ -235,6 +238,8 @@ def _variables(path: Path) -> Iterator[Mapping[str, Any]]:
     try:
         dataset = xr.open_dataset(path, decode_times=False, **options)
     except KeyError:  # a Zarr group without names of dimensions
+        import zarr
+
         yield dict(zarr.open_group(path, mode="r").arrays())
         return
     with dataset:
@@ -257,7 +262,7 @@ def _fetch(variables: Mapping[str, Any], name: str, path: PathLike) -> Array:
             f"{name} in {path} holds Python objects, which is a pickle and is not read; expected "
             "numbers. Convert it with .astype(float)."
         ) from None
-    return variable.load() if isinstance(variable, xr.DataArray) else np.asarray(variable)
+    return variable.load() if isinstance(variable, DataArray) else np.asarray(variable)
 
 
 def _sensors(
@@ -318,9 +323,11 @@ def _is_zarr(path: Path) -> bool:
 
 def _dataset(arrays: Mapping[str, Array]) -> xr.Dataset:
     """One dataset of all; DataArrays keep their dimensions and coordinates, which must agree."""
+    import xarray as xr
+
     named = {
         name: array
-        if isinstance(array, xr.DataArray)
+        if isinstance(array, DataArray)
         else xr.DataArray(_numpy(array), dims=[f"{name}_{i}" for i in range(array.ndim)])
         for name, array in arrays.items()
     }

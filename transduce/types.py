@@ -8,14 +8,26 @@ that went in."""
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 import torch
-import xarray as xr
 
-Array = np.ndarray | torch.Tensor | xr.DataArray
+if TYPE_CHECKING:
+    from xarray import DataArray
+else:
+
+    class _LoadedDataArray(type):
+        def __instancecheck__(cls, value: object) -> bool:
+            return isinstance(value, getattr(sys.modules.get("xarray"), "DataArray", ()))
+
+    class DataArray(metaclass=_LoadedDataArray):
+        """xarray.DataArray in annotations and isinstance checks, which do not import xarray."""
+
+
+Array = np.ndarray | torch.Tensor | DataArray
 
 
 class TransduceError(ValueError):
@@ -142,7 +154,7 @@ def is_uniform(x: np.ndarray) -> bool:
 def check_coordinates(array: Any, dims: int, name: str) -> None:
     """Raise if the last `dims` axes of a DataArray have coordinates of unequal steps, which say
     that it is not on a uniform grid."""
-    for axis in array.dims[-dims:] if isinstance(array, xr.DataArray) else ():
+    for axis in array.dims[-dims:] if isinstance(array, DataArray) else ():
         x = np.asarray(array.coords[axis]) if axis in array.coords else np.arange(2)
         if x.dtype.kind in "fiu" and len(x) > 1 and not is_uniform(x) and not is_uniform(x[::-1]):
             raise TransduceError(
@@ -154,7 +166,7 @@ def check_coordinates(array: Any, dims: int, name: str) -> None:
 
 def to_tensor(array: Any, name: str) -> torch.Tensor:
     """`array` as a real, finite, floating-point tensor; `name` is what error messages call it."""
-    if isinstance(array, xr.DataArray):
+    if isinstance(array, DataArray):
         array = array.values
     if not isinstance(array, torch.Tensor):
         array = _as_array(array, name)
@@ -206,9 +218,11 @@ def like(result: torch.Tensor, template: Any, same_grid: bool = True, of: Any = 
         template.dtype if getattr(template, "dtype", np.dtype(int)).kind == "f" else values.dtype
     )
     values = values.astype(dtype, copy=False)
-    if not isinstance(template, xr.DataArray):
+    if not isinstance(template, DataArray):
         return values
-    name, attributes = (of.name, of.attrs) if isinstance(of, xr.DataArray) else (None, None)
+    name, attributes = (of.name, of.attrs) if isinstance(of, DataArray) else (None, None)
+    import xarray as xr
+
     if same_grid and values.shape == template.shape:
         return xr.DataArray(values, template.coords, template.dims, name, attributes)
     dims = (template.dims[0], *(f"axis_{i}" for i in range(1, values.ndim)))

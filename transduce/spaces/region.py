@@ -21,11 +21,10 @@ from typing import Any
 
 import numpy as np
 import torch
-import xarray as xr
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from ..types import TransduceError
+from ..types import DataArray, TransduceError
 from .base import Space
 
 
@@ -113,9 +112,7 @@ class Region(Space):
 
     def check_coordinates(self, f: Any, name: str) -> None:
         for axis, degrees in (("latitude", self.lat), ("longitude", self.lon)):
-            own = (
-                f.coords.get(axis, f.coords.get(axis[:3])) if isinstance(f, xr.DataArray) else None
-            )
+            own = f.coords.get(axis, f.coords.get(axis[:3])) if isinstance(f, DataArray) else None
             if (
                 own is not None
                 and own.shape == (len(degrees),)
