@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 import torch
-import xarray as xr
 from jaxtyping import Float
 from torch import Tensor
 
@@ -26,7 +25,7 @@ from .kernels import Known
 from .spaces import BranchTrunk
 from .spaces.base import grid_or_positions
 from .storage import check_writable
-from .types import ExampleSet, TransduceError, like, to_tensor
+from .types import DataArray, ExampleSet, TransduceError, like, to_tensor
 
 # queries, or their patches, that are answered at once, or as many fewer as a prior's grid is larger
 CHUNK = 1024
@@ -257,7 +256,9 @@ class ConditionedOperator:
         where there is one."""
         with self._gradients(v):
             estimates = [self._answer(u, v, at) for u in self._streams(self._coefficients(v, x))]
-        if isinstance(v, xr.DataArray):
+        if isinstance(v, DataArray):
+            import xarray as xr
+
             return xr.concat(estimates, "layer")
         return torch.stack(estimates) if isinstance(v, Tensor) else np.stack(estimates)
 
