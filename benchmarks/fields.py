@@ -27,7 +27,7 @@ import typer
 
 from transduce.experiments.timing import medians
 from transduce.families import ClimateWindows, open_climate, regridded
-from transduce.files import data_folders, provenance
+from transduce.files import data_folders, not_found_in, provenance
 from transduce.metatraining import Run, Training, make_fabric, stack
 from transduce.random_fields import generator_for
 from transduce.report import Row, markdown_table, write_rows
@@ -55,8 +55,7 @@ def task_of(side: int) -> Task:
     path = next((path for path in paths if path.exists()), None)
     if path is None:
         raise TransduceError(
-            f"{' and '.join(map(str, paths))} are not there; expected one. Set TRANSDUCE_DATA to "
-            f"a folder that has {ERA5}."
+            f"{ERA5} is {not_found_in(data_folders())}. Set TRANSDUCE_DATA to a folder that has it."
         )
     fields = regridded(
         open_climate(path),

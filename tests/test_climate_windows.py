@@ -297,7 +297,7 @@ def test_queries_of_a_history_are_in_blocks_that_no_example_is_from(monkeypatch)
 
 def test_climate_fields_that_are_not_there(monkeypatch, tmp_path):
     monkeypatch.setenv("TRANSDUCE_DATA", str(tmp_path))
-    monkeypatch.setattr("transduce.files.BESIDE", tmp_path / "beside")
+    monkeypatch.setattr("transduce.files.source_checkout", lambda: tmp_path / "checkout")
     load_climate.cache_clear()
     with pytest.raises(
         TransduceError,

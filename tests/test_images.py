@@ -129,7 +129,7 @@ def test_files_are_found_where_the_environment_says(files, monkeypatch):
 def nowhere(tmp_path, monkeypatch):
     """No folder has the files, and what is published is in tmp_path / "published"."""
     monkeypatch.setenv("TRANSDUCE_DATA", str(tmp_path))
-    monkeypatch.setattr("transduce.files.BESIDE", tmp_path / "beside")
+    monkeypatch.setattr("transduce.files.source_checkout", lambda: None)
     monkeypatch.setattr(pooch, "os_cache", lambda name: tmp_path / "cache" / name)
 
     def fetch(url, output_file, pooch):

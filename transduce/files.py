@@ -1,5 +1,5 @@
-"""Files written whole or not at all, where data is looked for, and what a result says of where it
-comes from."""
+"""Atomic file writes, the folders that data is read from, the provenance of results, and the
+commands that install optional packages."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import platform
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib import metadata
 from pathlib import Path
@@ -19,20 +19,42 @@ import torch
 from .types import TransduceError
 
 PathLike = str | os.PathLike[str]
-BESIDE = Path(__file__).parents[2] / "shared" / "data"
+
+
+def source_checkout() -> Path | None:
+    """The folder of the source repository that this code runs from, or None if it is installed."""
+    root = Path(__file__).parents[1]
+    return root if (root / "pyproject.toml").is_file() else None
 
 
 def data_folders() -> list[Path]:
-    """Where data is looked for: the folder that TRANSDUCE_DATA names, then `shared/data` beside the
-    project's."""
-    named = os.environ.get("TRANSDUCE_DATA")
-    return [*([Path(named)] if named else []), BESIDE]
+    """The folders that may hold data: the one that TRANSDUCE_DATA names, then, in a source
+    checkout, `../shared/data`."""
+    named, checkout = os.environ.get("TRANSDUCE_DATA"), source_checkout()
+    folders = [Path(named)] if named else []
+    return folders if checkout is None else [*folders, checkout.parent / "shared" / "data"]
+
+
+def not_found_in(folders: Sequence[Path]) -> str:
+    """The part of an error message that says which folders do not hold a file."""
+    if not folders:
+        return "not found (TRANSDUCE_DATA is not set)"
+    return f"not in {' or '.join(map(str, folders))}"
+
+
+def pip_install(extra: str) -> str:
+    """The command that installs the packages of an optional extra, for error messages.
+
+    >>> pip_install("train")
+    "pip install 'transduce[train]'"
+    """
+    return f"pip install 'transduce[{extra}]'"
 
 
 @contextmanager
 def replacing(path: PathLike) -> Iterator[Path]:
-    """A path beside `path` to write to; it takes the place of `path` on success and goes away on
-    failure."""
+    """A temporary path in the same folder to write to. It replaces `path` on success and is removed
+    on failure."""
     path = Path(path)
     temporary = path.with_name(f".{path.stem}.{os.getpid()}{path.suffix}")
     try:
@@ -49,8 +71,8 @@ def replacing(path: PathLike) -> Iterator[Path]:
 
 
 def move_into_place(new: Path, path: Path) -> None:
-    """Rename `new` to `path`. What was there is kept until the new one stands, since a folder
-    cannot be replaced in one step."""
+    """Rename `new` to `path`. A folder cannot be replaced in one step, so an old one is kept under
+    another name until the new one is in place."""
     if not path.is_dir() and not (path.exists() and new.is_dir()):
         os.replace(new, path)
         return
@@ -73,7 +95,7 @@ def _remove(path: Path) -> None:
 
 
 def brief(error: Exception) -> str:
-    """The first line of what an error says."""
+    """The first line of an error's message."""
     return (str(error) or type(error).__name__).splitlines()[0]
 
 
@@ -85,7 +107,7 @@ def versions() -> dict[str, str]:
 
 
 def provenance() -> dict[str, Any]:
-    """Versions, commit and machine: what a result says of where it comes from."""
+    """Versions, commit and machine, for the record of a result."""
     return {
         "versions": versions() | {"python": platform.python_version()},
         "commit": _commit(),
@@ -98,9 +120,9 @@ def provenance() -> dict[str, Any]:
 
 
 def _commit() -> str | None:
-    """The commit of this source tree, if it is one, and whether the library has changed since."""
-    root = Path(__file__).parent.parent
-    if not (root / ".git").exists():
+    """The commit of the source checkout, and whether the library has changed since."""
+    root = source_checkout()
+    if root is None or not (root / ".git").exists():
         return None
     try:
         said = subprocess.run(

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
-from ..files import data_folders
+from ..files import data_folders, not_found_in
 from ..types import TransduceError
 from .climate_fields import ClimateFields
 from .climate_files import open_climate
@@ -27,7 +27,7 @@ FILES = {
 @cache
 def load_climate(name: str) -> ClimateFields:
     """The reanalysis of this name, from the files in `climate/` of the folder that TRANSDUCE_DATA
-    names, or of `../shared/data`."""
+    names, or, in a source checkout, of `../shared/data`."""
     if name not in FILES:
         raise TransduceError(
             f"no climate fields are called {name!r}; known: {', '.join(FILES)}. Read files of "
@@ -38,10 +38,9 @@ def load_climate(name: str) -> ClimateFields:
         if all((folder / file).exists() for file in FILES[name]):
             return open_climate(*(folder / file for file in FILES[name]))
     raise TransduceError(
-        f"{' and '.join(FILES[name])} are not in {' or '.join(map(str, folders))}. Put them "
-        "there, or set TRANSDUCE_DATA to a folder that "
-        "has them in climate/. ERA-Interim is ECMWF's, NCEP/NCAR R1 that of NOAA PSL; both can be "
-        "had from them."
+        f"{' and '.join(FILES[name])} are {not_found_in(folders)}. Download them, and set "
+        "TRANSDUCE_DATA to a folder that has them in climate/. ECMWF publishes ERA-Interim, NOAA "
+        "PSL publishes NCEP/NCAR R1."
     )
 
 

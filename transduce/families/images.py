@@ -10,7 +10,7 @@ of MNIST alone, never as it is; the sets that it is tested on are left as they a
 
 IDX files (LeCun et al., 1998): two zero bytes, the type (8: unsigned bytes), the number of axes,
 their lengths as big-endian 32-bit numbers, and the values. They are looked for in the folder that
-TRANSDUCE_DATA names, in `../shared/data` beside the project, and in a cache that is filled from
+TRANSDUCE_DATA names, in a source checkout in `../shared/data`, and in a cache that is filled from
 where they were published."""
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from jaxtyping import Float, Int, UInt8
 from torch import Tensor
 from torch.nn.functional import interpolate, one_hot
 
-from ..files import PathLike, brief, data_folders
+from ..files import PathLike, brief, data_folders, not_found_in
 from ..types import ExampleSet, Task, TransduceError, to_tensor
 
 CLASSES = 10
@@ -214,7 +214,8 @@ def _found(name: str, file: str) -> Path:
 
 def _fetched(name: str, file: str, looked: Sequence[Path]) -> Path:
     """The file in the cache, fetched if it is not there, its bytes those that were published."""
-    places, known = ", ".join(str(folder / name) for folder in looked), SHA256.get(f"{name}/{file}")
+    known = SHA256.get(f"{name}/{file}")
+    missing = not_found_in([folder / name for folder in looked])
     try:
         import pooch
 
@@ -238,8 +239,8 @@ def _fetched(name: str, file: str, looked: Sequence[Path]) -> Path:
             f"fetching it from {PUBLISHED[name]} failed ({type(error).__name__}: {brief(error)})"
         )
     raise TransduceError(
-        f"{file} is not in {places}, and {problem}. Put it there, or set TRANSDUCE_DATA to a "
-        f"folder that has {name}/{file}."
+        f"{file} is {missing}, and {problem}. Download it, and set TRANSDUCE_DATA to a folder that "
+        f"has {name}/{file}."
     )
 
 
