@@ -334,7 +334,7 @@ def test_networks_say_how_to_install_them(name, package, arrays, monkeypatch):
         return real(imported, *args, **options)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(TransduceError, match=r"-e '.\[baselines\]'"):
+    with pytest.raises(TransduceError, match=r"pip install 'transduce\[baselines\]'"):
         NETWORKS[name]().regress(ExampleSet(arrays[0], arrays[1]))
 
 

@@ -238,7 +238,7 @@ def test_bad_input_costs_no_time(pairs, tmp_path, monkeypatch):
     monkeypatch.setattr(exporting, "find_spec", lambda name: None if name == "onnxscript" else name)
     with pytest.raises(
         TransduceError,
-        match=r"and onnxscript cannot be imported. Install it: pip install -c .* '\.\[export\]'",
+        match=r"and onnxscript cannot be imported. Install it: pip install 'transduce\[export\]'",
     ):
         small_transducer(depth=1).float().regress(ExampleSet(*pairs[:2])).export(
             tmp_path / "operator.onnx"

@@ -498,7 +498,7 @@ def test_bodies_take_no_more_memory_than_is_said(read, body, times):
 
 def test_without_what_it_needs_it_says_how_to_install_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "fastapi", None)
-    with pytest.raises(TransduceError, match=r"pip install -c constraints.txt -e '.\[serve\]'"):
+    with pytest.raises(TransduceError, match=r"pip install 'transduce\[serve\]'"):
         importlib.reload(transduce.serving)
 
 

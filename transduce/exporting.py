@@ -24,7 +24,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from .files import PathLike, brief, replacing
+from .files import PathLike, brief, pip_install, replacing
 from .types import TransduceError
 
 NEEDED = ("onnx", "onnxscript", "onnxruntime")
@@ -132,8 +132,7 @@ def _check_installed() -> None:
     if missing:
         raise TransduceError(
             f"exporting needs {', '.join(NEEDED)}, and {', '.join(missing)} cannot be imported. "
-            "Install it: "
-            "pip install -c constraints.txt -e '.[export]'"
+            f"Install it: {pip_install('export')}"
         )
 
 

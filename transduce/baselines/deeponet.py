@@ -16,6 +16,7 @@ from unittest.mock import patch
 import torch
 from torch import Tensor
 
+from ..files import pip_install
 from ..types import ExampleSet, TransduceError
 from .classical import expect_grid
 from .fitting import Fitting, NetworkOperator
@@ -110,8 +111,8 @@ def _deeponet() -> Any:
             from deepxde.nn.pytorch import DeepONetCartesianProd
     except ImportError:
         raise TransduceError(
-            "the DeepONet is deepxde's, which is not installed. Install it: pip install -c "
-            "constraints.txt -e '.[baselines]'"
+            "the DeepONet is deepxde's, which is not installed. Install it: "
+            f"{pip_install('baselines')}"
         ) from None
     finally:
         if torch.get_default_device() != device:

@@ -11,6 +11,7 @@ from typing import Any
 
 from torch import Tensor
 
+from ..files import pip_install
 from ..types import ExampleSet, TransduceError
 from .fitting import Fitting, NetworkOperator
 
@@ -113,7 +114,7 @@ def _fno() -> Any:
         from neuralop.models import FNO
     except ImportError:
         raise TransduceError(
-            "the FNO is neuraloperator's, which is not installed. Install it: pip install -c "
-            "constraints.txt -e '.[baselines]'"
+            "the FNO is neuraloperator's, which is not installed. Install it: "
+            f"{pip_install('baselines')}"
         ) from None
     return FNO

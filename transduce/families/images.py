@@ -31,7 +31,7 @@ from jaxtyping import Float, Int, UInt8
 from torch import Tensor
 from torch.nn.functional import interpolate, one_hot
 
-from ..files import PathLike, brief, data_folders, not_found_in
+from ..files import PathLike, brief, data_folders, not_found_in, pip_install
 from ..types import ExampleSet, Task, TransduceError, to_tensor
 
 CLASSES = 10
@@ -230,10 +230,7 @@ def _fetched(name: str, file: str, looked: Sequence[Path]) -> Path:
             )
         problem = "its checksum is not known, so it is not fetched"
     except ImportError:
-        problem = (
-            "pooch, which would fetch it, is not installed (pip install -c "
-            "constraints.txt -e '.[images]')"
-        )
+        problem = f"pooch, which would fetch it, is not installed ({pip_install('images')})"
     except Exception as error:
         problem = (
             f"fetching it from {PUBLISHED[name]} failed ({type(error).__name__}: {brief(error)})"
