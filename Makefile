@@ -1,11 +1,16 @@
-# make demo: from a fresh clone to a regressed operator.   make test: everything that CI checks.   make docs: the site, in site/.
+# make demo: from a fresh clone to a regressed operator.   make docs: the site, in site/.
+# make quick: the tests to run between edits, at most 2 minutes.   make test: lint, types and all tests.
+# make wheel-test: build the wheel, install it outside the repository and use it.   CI: test, wheel-test.
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint docs clean
+.PHONY: demo quick test lint wheel-test docs clean
 
 demo: .venv/installed
 	$(BIN)/python examples/demo.py
+
+quick: .venv/installed-dev
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow and not results"
 
 test: .venv/installed-dev lint
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
@@ -15,6 +20,9 @@ lint: .venv/installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+wheel-test: .venv/installed-dev
+	$(BIN)/python tests/check_wheel.py
 
 docs: .venv/installed-dev
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
@@ -29,7 +37,7 @@ docs: .venv/installed-dev
 	touch $@
 
 .venv/installed-dev: pyproject.toml constraints.txt | .venv/bin/python
-	@echo 'installing into .venv: torch, rivals and tools, some minutes'
+	@echo 'installing into .venv: torch, baselines and tools, some minutes'
 	$(BIN)/pip install -q -c constraints.txt -e '.[dev]'
 	touch $@ .venv/installed
 
