@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import xarray as xr
+from conftest import SLOW
 
 import transduce
 from transduce.cli import app
@@ -98,3 +99,9 @@ except SystemExit as end:
     assert not end.code, end.code"""
     imported = imported_by(code)
     assert "typer" in imported and not imported & {"torch", "numpy", *(HEAVY - {"typer", "rich"})}
+
+
+@pytest.mark.parametrize("entry", SLOW)
+def test_what_make_quick_leaves_out_exists(entry):
+    file, _, name = entry.partition("::")
+    assert f"def {name or 'test_'}" in (Path(__file__).parent / file).read_text()
