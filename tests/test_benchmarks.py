@@ -133,3 +133,27 @@ def test_the_page_is_as_fast_as_was_asked():
     medians = {row["what"]: row["median"] for row in result["rows"]}
     assert medians["seconds to the first prediction"] < 2
     assert medians["answers a second, curves, n = 30"] >= 30
+
+
+def test_starts_are_timed_in_one_run(tmp_path):
+    options = ["--repeats", "1", "--out", str(tmp_path)]
+    command = [sys.executable, "-m", "benchmarks.startup", *options]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    result = json.loads((tmp_path / "startup.json").read_text())
+    assert {"command", "versions", "machine"} <= set(result)
+    whats = [row["what"] for row in result["rows"]]
+    assert whats[:3] == ["import torch", "import transduce", "from transduce import Transducer"]
+    assert {"transduce --version", "transduce --help", "transduce regress --help"} <= set(whats)
+    assert all(row["seconds"] > 0 and row["processor"] > 0 for row in result["rows"])
+
+
+def test_starts_take_as_little_as_asked():
+    """As committed: imports at most 0.4 s beyond torch; --version and each --help at most 0.5."""
+    result = json.loads((ROOT / "results" / "benchmarks" / "startup.json").read_text())
+    torch, *rows = result["rows"]
+    assert len(rows) >= 11
+    for row in rows:
+        for key in ("seconds", "processor"):
+            least = torch[key] + 0.4 if "import" in row["what"] else 0.5
+            assert row[key] <= least, row["what"]
