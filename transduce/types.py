@@ -3,21 +3,24 @@
     D_O = {(v_i, u_i) | u_i = O(v_i)}_{i <= n},      T: D_O -> O        (equations 1 and 2)
 
 Functions are arrays of shape (n, *grid) when they have one channel and (n, channels, *grid) when
-they have several: numpy arrays, torch tensors or xarray DataArrays. Results come back as the kind
-that went in."""
+they have several: numpy arrays, torch tensors or xarray DataArrays. Results have the same kind."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 import torch
 
 if TYPE_CHECKING:
     from xarray import DataArray
+
+    A = TypeVar("A", bound="Array")
 else:
+    A = TypeVar("A")  # ExampleSet converts lists, and raises its own errors
 
     class _LoadedDataArray(type):
         def __instancecheck__(cls, value: object) -> bool:
@@ -28,27 +31,30 @@ else:
 
 
 Array = np.ndarray | torch.Tensor | DataArray
+Index = int | slice | Sequence[int] | np.ndarray | torch.Tensor
 
 
 class TransduceError(ValueError):
-    """Bad input. The message says what was expected, what came, and what to do."""
+    """Bad input. The message says what was expected, what was received, and the remedy."""
 
 
 @dataclass(frozen=True, eq=False)
-class ExampleSet:
+class ExampleSet(Generic[A]):
     """n pairs of functions of one operator: the paper's D_O.
 
-    `v` and `u` are arrays that share their first axis. `x` is None on uniform grids; for scattered
-    sensors it holds their positions in the unit cube, (points,) or (points, dimensions), the same
-    for v and for u.
+    Args:
+        v: inputs, shape (n, *grid) or (n, channels, *grid).
+        u: outputs, u[i] = O(v[i]), with the same first axis.
+        x: None on uniform grids. For scattered sensors, their positions in the unit cube, shape
+            (points,) or (points, dimensions), the same for v and u.
 
     >>> ExampleSet(v=np.zeros((50, 101)), u=np.zeros((50, 101)))
     ExampleSet(n=50, v=(50, 101), u=(50, 101))
     """
 
-    v: Any
-    u: Any
-    x: Any = None
+    v: A
+    u: A
+    x: Array | None = None
 
     def __post_init__(self) -> None:
         for name in ("v", "u", "x"):
@@ -88,11 +94,10 @@ class ExampleSet:
     def __len__(self) -> int:
         return len(self.v)
 
-    def __getitem__(self, index: Any) -> ExampleSet:
-        """The examples at these places, as an ExampleSet: a slice, a list of numbers or a boolean
-        mask."""
-        index = np.atleast_1d(np.arange(len(self))[index])
-        return ExampleSet(self.v[index], self.u[index], self.x)
+    def __getitem__(self, index: Index) -> ExampleSet:
+        """The selected examples: a number, a slice, a list of numbers or a boolean mask."""
+        rows = np.atleast_1d(np.arange(len(self))[index])
+        return ExampleSet(self.v[rows], self.u[rows], self.x)
 
     def __repr__(self) -> str:
         sensors = "" if self.x is None else f", x={tuple(self.x.shape)}"
@@ -103,7 +108,7 @@ class ExampleSet:
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """Examples of one operator, and further pairs of it to be predicted from them."""
+    """Examples of one operator, and other pairs of the same operator to predict."""
 
     examples: ExampleSet
     queries: ExampleSet
@@ -118,8 +123,8 @@ class Operator(Protocol):
 
 @runtime_checkable
 class OperatorFamily(Protocol):
-    """The space B with a distribution over it. One whose operators have only so many pairs says how
-    many, as `pairs`."""
+    """The space B with a distribution over it. If each operator has a limited number of pairs, the
+    attribute `pairs` is that number."""
 
     def sample_task(self, n: int, m: int, generator: torch.Generator) -> Task:
         """Draw one operator, n example pairs and m query pairs of it."""
@@ -128,12 +133,12 @@ class OperatorFamily(Protocol):
 
 @runtime_checkable
 class Regressor(Protocol):
-    """The map T of equation 2, from examples to an operator."""
+    """The map T of equation 2 from examples to an operator."""
 
     def regress(self, examples: ExampleSet) -> Operator: ...
 
 
-def _as_array(values: Any, name: str) -> np.ndarray:
+def _as_array(values: object, name: str) -> np.ndarray:
     try:
         return np.asarray(values)
     except ValueError:
@@ -144,17 +149,24 @@ def _as_array(values: Any, name: str) -> np.ndarray:
 
 
 def is_uniform(x: np.ndarray) -> bool:
-    """Whether x increases by equal steps, to a hundredth of one."""
+    """Whether x increases by equal steps, up to a hundredth of a step."""
     if x.ndim != 1 or len(x) < 2 or x.dtype.kind not in "fiu":
         return False
     step = (float(x[-1]) - float(x[0])) / (len(x) - 1)
     return step > 0 and bool(np.abs(x - np.linspace(x[0], x[-1], len(x))).max() < 0.01 * step)
 
 
-def check_coordinates(array: Any, dims: int, name: str) -> None:
-    """Raise if the last `dims` axes of a DataArray have coordinates of unequal steps, which say
-    that it is not on a uniform grid."""
-    for axis in array.dims[-dims:] if isinstance(array, DataArray) else ():
+def check_coordinates(array: object, dims: int, name: str) -> None:
+    """Raise if the coordinates of a DataArray show that its grid is not uniform.
+
+    Args:
+        array: any array; only a DataArray has coordinates.
+        dims: the number of axes at the end that form the grid.
+        name: the array's name in the error message.
+    """
+    if not isinstance(array, DataArray):
+        return
+    for axis in array.dims[-dims:]:
         x = np.asarray(array.coords[axis]) if axis in array.coords else np.arange(2)
         if x.dtype.kind in "fiu" and len(x) > 1 and not is_uniform(x) and not is_uniform(x[::-1]):
             raise TransduceError(
@@ -164,60 +176,64 @@ def check_coordinates(array: Any, dims: int, name: str) -> None:
             )
 
 
-def to_tensor(array: Any, name: str) -> torch.Tensor:
-    """`array` as a real, finite, floating-point tensor; `name` is what error messages call it."""
-    if isinstance(array, DataArray):
-        array = array.values
-    if not isinstance(array, torch.Tensor):
-        array = _as_array(array, name)
-        if array.dtype.kind not in "fiub":
-            raise TransduceError(
-                f"{name} holds {array.dtype} values; expected real numbers. "
-                + (
-                    "Give its real and imaginary parts as two channels."
-                    if array.dtype.kind == "c"
-                    else "Convert it with .astype(float)."
-                )
-            )
-        if array.dtype == np.float16 or array.dtype.itemsize > 8:
-            array = array.astype(np.float64)
-        array = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("="))
-        array = torch.from_numpy(array if array.flags.writeable else array.copy())
-    if array.is_complex():
+def to_tensor(array: object, name: str) -> torch.Tensor:
+    """`array` as a real, finite, floating-point tensor. Error messages call it `name`."""
+    tensor = array if isinstance(array, torch.Tensor) else _from_numpy(array, name)
+    if tensor.is_complex():
         raise TransduceError(
             f"{name} is complex; expected real numbers. Give its real and imaginary parts as two "
             "channels."
         )
-    if not array.is_floating_point():
-        array = array.to(torch.get_default_dtype())
-    if not torch.isfinite(array).all():
-        place = tuple(torch.nonzero(~torch.isfinite(array))[0].tolist())
-        count = int((~torch.isfinite(array)).sum())
+    if not tensor.is_floating_point():
+        tensor = tensor.to(torch.get_default_dtype())
+    if not torch.isfinite(tensor).all():
+        place = tuple(torch.nonzero(~torch.isfinite(tensor))[0].tolist())
+        count = int((~torch.isfinite(tensor)).sum())
         raise TransduceError(
-            f"{name}{list(place)} is {array[place].item()} ({count} of {array.numel()} values are "
-            "not finite); "
-            "expected finite numbers. Drop those functions or fill the gaps."
+            f"{name}{list(place)} is {tensor[place].item()} ({count} of {tensor.numel()} values "
+            "are not finite); expected finite numbers. Drop those functions or fill the gaps."
         )
-    return array
+    return tensor
 
 
-def like(result: torch.Tensor, template: Any, same_grid: bool = True, of: Any = None) -> Any:
-    """`result` as the kind of array that `template` is: torch on its device and dtype, numpy, or
-    xarray.
+def _from_numpy(values: object, name: str) -> torch.Tensor:
+    """A DataArray, a numpy array or nested lists of real numbers, as a tensor."""
+    array = _as_array(values.values if isinstance(values, DataArray) else values, name)
+    if array.dtype.kind not in "fiub":
+        raise TransduceError(
+            f"{name} holds {array.dtype} values; expected real numbers. "
+            + (
+                "Give its real and imaginary parts as two channels."
+                if array.dtype.kind == "c"
+                else "Convert it with .astype(float)."
+            )
+        )
+    if array.dtype == np.float16 or array.dtype.itemsize > 8:
+        array = array.astype(np.float64)
+    array = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("="))
+    return torch.from_numpy(array if array.flags.writeable else array.copy())
 
-    A DataArray keeps the template's dimensions and coordinates; of its grid only where the result
-    is on the same one. Its name and attributes, units among them, are those of `of`: an array of
-    the same quantity, which the template need not be."""
+
+def like(result: torch.Tensor, template: object, same_grid: bool = True, of: object = None) -> Any:
+    """`result` as the same kind of array as `template`.
+
+    Args:
+        result: the values.
+        template: a torch tensor gives its device and dtype, a DataArray its dimensions and
+            coordinates. Anything else gives a numpy array.
+        same_grid: whether `result` is on the template's grid. If not, a DataArray keeps only the
+            coordinates of its first axis.
+        of: an array of the same quantity as `result`. A DataArray gives its name and attributes,
+            such as units.
+    """
     if isinstance(template, torch.Tensor):
         return result.to(
             device=template.device,
             dtype=template.dtype if template.is_floating_point() else result.dtype,
         )
     values = result.detach().cpu().numpy()
-    dtype = (
-        template.dtype if getattr(template, "dtype", np.dtype(int)).kind == "f" else values.dtype
-    )
-    values = values.astype(dtype, copy=False)
+    dtype = getattr(template, "dtype", values.dtype)
+    values = values.astype(dtype if dtype.kind == "f" else values.dtype, copy=False)
     if not isinstance(template, DataArray):
         return values
     name, attributes = (of.name, of.attrs) if isinstance(of, DataArray) else (None, None)
