@@ -1,5 +1,5 @@
-"""What long work shows: a live line on a terminal, plain lines elsewhere, a JSON line each for
-machines, TensorBoard if installed."""
+"""The progress of training: a live line on a terminal, plain lines elsewhere, JSON lines in a file,
+and TensorBoard if it is installed."""
 
 from __future__ import annotations
 
@@ -7,16 +7,26 @@ import json
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from .types import TransduceError
 
 if TYPE_CHECKING:
     from rich.live import Live
+    from torch.utils.tensorboard import SummaryWriter
 
 
 class Journal:
-    """The record of a training run, as a context manager."""
+    """The record of a training run, as a context manager.
+
+    Args:
+        folder: the folder of log.jsonl and of TensorBoard's files; None writes no files.
+        steps: the last step of the run.
+        start: the step of the checkpoint that the run resumes from, or 0.
+        tasks: tasks in each step, for the rate that is shown.
+        quiet: show and write nothing.
+        every: steps between two lines.
+    """
 
     def __init__(
         self,
@@ -27,20 +37,14 @@ class Journal:
         quiet: bool = False,
         every: int = 100,
     ):
-        self.folder, self.steps, self.start, self.tasks, self.quiet, self.every = (
-            folder,
-            steps,
-            start,
-            tasks,
-            quiet,
-            every,
-        )
+        self.folder, self.steps, self.start = folder, steps, start
+        self.tasks, self.quiet, self.every = tasks, quiet, every
 
     def __enter__(self) -> Journal:
         self.begun, self.before = time.monotonic(), 0.0
         self.live: Live | None = None
         self.file: TextIO | None = None
-        self.board: Any = None
+        self.board: SummaryWriter | None = None
         if self.quiet:
             return self
         if self.folder is not None:
@@ -64,15 +68,15 @@ class Journal:
             raise TransduceError(
                 f"cannot write to {folder} ({error}). Give a folder that can be written to."
             ) from None
-        self.before = lines[-1]["seconds"] if lines else 0.0
+        self.before = float(lines[-1]["seconds"] or 0) if lines else 0.0
         try:
             from torch.utils.tensorboard import SummaryWriter
         except ImportError:
             return
         self.board = SummaryWriter(str(folder), purge_step=self.start)
 
-    def _earlier(self, path: Path) -> list[dict[str, Any]]:
-        """The lines up to the checkpoint; what came after it is done again."""
+    def _earlier(self, path: Path) -> list[dict[str, int | float | None]]:
+        """The lines up to the checkpoint. The steps after it run again."""
         try:
             lines = [
                 json.loads(line) for line in path.read_text().splitlines() if line.endswith("}")
@@ -84,8 +88,15 @@ class Journal:
             ) from None
 
     def step(self, step: int, loss: float, lr: float, error: float | None, measured: bool) -> None:
-        """Tell of one step; `error` is the last validation error, `measured` whether it is of this
-        step."""
+        """Show one step, and record it if it is due.
+
+        Args:
+            step: the step, from 1.
+            loss: its training loss.
+            lr: its learning rate.
+            error: the last validation error, or None before the first.
+            measured: whether `error` was measured at this step.
+        """
         if self.quiet:
             return
         seconds = time.monotonic() - self.begun
@@ -106,7 +117,7 @@ class Journal:
                 seconds=round(self.before + seconds, 2),
             )
 
-    def _record(self, step: int, text: str, **values: Any) -> None:
+    def _record(self, step: int, text: str, **values: int | float | None) -> None:
         if self.live is None:
             print(text, file=sys.stderr, flush=True)
         if self.file is not None:

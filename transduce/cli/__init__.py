@@ -1,8 +1,8 @@
 """The command line: transduce regress | train | generate | evaluate | reproduce | export | serve |
 play.
 
-Bad input ends in one line, `transduce: error: ...`, and exit code 2. What takes long to import
-waits inside the commands."""
+Bad input ends in one line, `transduce: error: ...`, and exit code 2. The commands import what
+takes long, so that `--version` and `--help` import neither torch nor xarray."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .training import generate, train
 
 
 class Group(TyperGroup):
-    """The commands, with bad input and warnings told in one line each."""
+    """The commands. Bad input and warnings become one line each."""
 
     def invoke(self, ctx: Any) -> Any:
         with warnings.catch_warnings():

@@ -1,4 +1,4 @@
-"""What several commands take: options, how they are read, and the family that they describe."""
+"""Options that several commands share, their parsers, and the family that they describe."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def numbers(text: str) -> list[int]:
 
 
 def _range(text: str) -> float | tuple[float, float]:
-    """The number in "0.3", or both ends in "0.1,0.5"."""
+    """The number in "0.3", or both ends of the range "0.1,0.5"."""
     try:
         low, high = map(float, text.split(",")) if "," in text else (float(text), None)
     except ValueError:
@@ -36,7 +36,7 @@ def _range(text: str) -> float | tuple[float, float]:
 
 
 def _draws(what: str) -> Any:
-    """An option of a number, or of a range from which each operator draws its own."""
+    """An option that takes a number, or a range that each operator draws its own number from."""
     return typer.Option(parser=_range, metavar="X|LOW,HIGH", help=f"burgers: {what}.")
 
 
@@ -67,12 +67,17 @@ Resolution = Annotated[
 
 
 def as_flags(options: Iterable[str]) -> str:
-    """Options as they are given on the command line."""
+    """The names of options as the command line spells them."""
     return ", ".join(f"--{name.replace('_', '-')}" for name in options)
 
 
 def built(family: str, options: dict[str, dict[str, Any]]) -> Any:
-    """The named family with those of its options that were given."""
+    """The family of this name, with the options that were given.
+
+    Args:
+        family: "adr" or "burgers".
+        options: for each family, its options; None means not given.
+    """
     from ..families import AdvectionDiffusionReaction, Burgers2d
     from ..types import TransduceError
 
@@ -92,4 +97,5 @@ def built(family: str, options: dict[str, dict[str, Any]]) -> Any:
 
 
 def only_given(options: dict[str, Any]) -> dict[str, Any]:
+    """The options that were given."""
     return {name: value for name, value in options.items() if value is not None}

@@ -1,4 +1,4 @@
-"""What commands say. Of the processes that torchrun starts, only the first says what was done."""
+"""Output of the commands. Of the processes that torchrun starts, only the first prints results."""
 
 from __future__ import annotations
 
@@ -10,16 +10,18 @@ from typing import Any
 
 
 def complain(kind: str, message: object) -> None:
+    """Print an error or a warning as one line."""
     print(f"transduce: {kind}: {' '.join(str(message).split())}", file=sys.stderr)
 
 
 def say(line: str) -> None:
+    """Print a result."""
     if int(os.environ.get("RANK", 0)) == 0:
         print(line)
 
 
 def print_table(rows: list[dict[str, Any]], title: str) -> None:
-    """A block for each n, a line for each regressor, the least mean in bold."""
+    """Print a block for each n with a line for each regressor, the smallest mean in bold."""
     from rich.console import Console
 
     from ..report import rich_table
@@ -34,5 +36,5 @@ def print_table(rows: list[dict[str, Any]], title: str) -> None:
     for line, row, following in zip(table.rows, ordered, [*ordered[1:], None], strict=True):
         line.style = "bold" if row["mean"] == least[row["n"]] else ""
         line.end_section = following is not None and following["n"] != row["n"]
-    width = None if sys.stdout.isatty() else 1000  # no name is cut where there is no terminal
+    width = None if sys.stdout.isatty() else 1000  # without a terminal, no name is cut
     Console(width=width, quiet=int(os.environ.get("RANK", 0)) > 0).print(table)
