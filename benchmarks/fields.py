@@ -80,9 +80,9 @@ def training_step(T: Transducer, task: Task) -> Callable[[], Any]:
         queries=QUERIES,
         standardise=False,
     )
-    run, fabric, batch = Run(T.train(), training, "ERA5", 1), make_fabric(), stack([task])
-    model = run.set_up(fabric)
-    return lambda: run.advance(fabric, model, batch)
+    run, batch = Run(T.train(), training, make_fabric()), stack([task])
+    run.set_up()
+    return lambda: run.advance(batch)
 
 
 WORKS = {"prediction": prediction, STEP: training_step, CHECKPOINTED: training_step}

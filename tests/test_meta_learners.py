@@ -7,6 +7,7 @@ import torch
 from transduce import ExampleSet, Training, TransduceError, metatrain
 from transduce.baselines import CLASSIFIERS, Gpicl, Maml
 from transduce.families import SyntheticImages
+from transduce.metatraining import special as special  # registers loss="cross_entropy"
 from transduce.random_fields import generator_for
 
 SMALL = {

@@ -4,24 +4,25 @@
     W <- W - eta sqrt(max(1, rows / columns)) U V^T,
     (1 - mu) G + mu M = U S V^T
 
-U V^T is approximated by five Newton-Schulz iterations. torch.optim.Muon takes one matrix at a time
-and rounds it to bfloat16, which a CPU emulates slowly; here all matrices of one shape are taken
-together in their own precision, which is several times faster."""
+G is the gradient, M its momentum, mu the decay of M, eta the learning rate. Five Newton-Schulz
+iterations approximate U V^T. torch.optim.Muon takes one matrix at a time and rounds it to bfloat16,
+which a CPU emulates slowly. This one takes all matrices of one shape together, in their own
+precision, which is several times faster."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from .kernels import Kappa
+
 
 def orthogonalise(X: Float[Tensor, "b r c"], iterations: int = 5) -> Float[Tensor, "b r c"]:
-    """About U V^T of each X = U S V^T with r <= c: singular values between 0.7 and 1.2, whatever
-    they were."""
+    """About U V^T of each X = U S V^T with r <= c: singular values between 0.7 and 1.2."""
     X = X / (X.norm(dim=(-2, -1), keepdim=True) + 1e-12)
     for _ in range(iterations):
         A = X @ X.mT
@@ -30,13 +31,24 @@ def orthogonalise(X: Float[Tensor, "b r c"], iterations: int = 5) -> Float[Tenso
 
 
 class Muon(torch.optim.Optimizer):
-    """For the matrices of a network; give the rest to AdamW."""
+    """Muon for the matrices of a network; give other parameters to AdamW.
 
-    def __init__(self, parameters: Iterable[Any], lr: float = 0.02, momentum: float = 0.95):
+    Args:
+        parameters: matrices, or groups of them as in every torch optimiser.
+        lr: eta.
+        momentum: mu.
+    """
+
+    def __init__(
+        self,
+        parameters: Iterable[Tensor] | Iterable[dict[str, object]],
+        lr: float = 0.02,
+        momentum: float = 0.95,
+    ):
         super().__init__(parameters, {"lr": lr, "momentum": momentum})
 
     @torch.no_grad()
-    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+    def step(self, closure: Callable[[], float] | None = None) -> float | None:  # type: ignore[override]
         loss = None if closure is None else closure()
         for group in self.param_groups:
             shapes: dict[tuple[int, ...], list[Tensor]] = defaultdict(list)
@@ -54,7 +66,7 @@ class Muon(torch.optim.Optimizer):
         return loss
 
     def _descent(self, W: Tensor, momentum: float) -> Tensor:
-        """The gradient with Nesterov momentum, lying down."""
+        """The gradient with Nesterov momentum, transposed so that rows <= columns."""
         assert W.grad is not None
         state = self.state[W]
         if not state:
@@ -64,27 +76,40 @@ class Muon(torch.optim.Optimizer):
         return descent if W.shape[0] <= W.shape[1] else descent.T
 
 
+def kernel_parameters(model: nn.Module) -> set[nn.Parameter]:
+    """The parameters of all kernels in a model."""
+    kernels = (module for module in model.modules() if isinstance(module, Kappa))
+    return {parameter for kappa in kernels for parameter in kappa.parameters()}
+
+
 def make_optimisers(
     model: nn.Module, lr: float, muon_lr: float, kernel_rate: float = 1.0
 ) -> list[torch.optim.Optimizer]:
-    """Muon for the matrices, AdamW for the rest; AdamW for all when muon_lr is 0. kernel_rate: a
-    factor of both, of what is a kernel's."""
-    groups: dict[bool, dict[float, list[Tensor]]] = {
-        True: defaultdict(list),
-        False: defaultdict(list),
-    }
-    for name, p in model.named_parameters():
-        if p.requires_grad:
-            groups[bool(muon_lr) and p.ndim == 2][kernel_rate if ".kappa." in name else 1.0].append(
-                p
-            )
+    """Muon for the matrices of a model, AdamW for its other parameters.
 
-    def with_rates(of: dict[float, list[Tensor]], rate: float) -> list[dict[str, Any]]:
-        return [{"params": parameters, "lr": factor * rate} for factor, parameters in of.items()]
+    Args:
+        model: its parameters that require gradients are trained.
+        lr: the learning rate of AdamW.
+        muon_lr: the learning rate of Muon; 0 for AdamW alone.
+        kernel_rate: a factor of both learning rates for the parameters of kernels.
+    """
+    kernels = kernel_parameters(model)
+    matrices: dict[float, list[nn.Parameter]] = defaultdict(list)
+    others: dict[float, list[nn.Parameter]] = defaultdict(list)
+    for parameter in model.parameters():
+        if parameter.requires_grad:
+            groups = matrices if muon_lr and parameter.ndim == 2 else others
+            groups[kernel_rate if parameter in kernels else 1.0].append(parameter)
+    optimisers: list[torch.optim.Optimizer] = []
+    if others:
+        optimisers.append(
+            torch.optim.AdamW(_with_rates(others, lr), lr=lr, weight_decay=0.0, fused=True)
+        )
+    if matrices:
+        optimisers.append(Muon(_with_rates(matrices, muon_lr), lr=muon_lr))
+    return optimisers
 
-    rest: list[Any] = (
-        [torch.optim.AdamW(with_rates(groups[False], lr), lr=lr, weight_decay=0.0, fused=True)]
-        if groups[False]
-        else []
-    )
-    return rest + ([Muon(with_rates(groups[True], muon_lr), lr=muon_lr)] if groups[True] else [])
+
+def _with_rates(groups: dict[float, list[nn.Parameter]], lr: float) -> list[dict[str, object]]:
+    """A group of parameters for each factor of the learning rate."""
+    return [{"params": parameters, "lr": factor * lr} for factor, parameters in groups.items()]

@@ -23,6 +23,7 @@ from .families import (
 from .files import provenance
 from .generation import generate
 from .metatraining import Training, described, make_fabric, metatrain
+from .metatraining import special as special  # registers loss="lesson"
 from .storage import StoredFamily
 from .transducer import Transducer
 from .types import ExampleSet, OperatorFamily, TransduceError
@@ -368,7 +369,7 @@ def train(
         path = out / f"tasks-{recipe.operators}x{recipe.examples}-seed{training.seed}.zarr"
         with fabric.rank_zero_first():
             if not path.exists():
-                generate(family, path, recipe.operators, recipe.examples, seed=training.seed)
+                generate(recipe.family, path, recipe.operators, recipe.examples, seed=training.seed)
         family = Moved(StoredFamily(path)) if recipe.moved else StoredFamily(path)
     torch.manual_seed(training.seed)
     T = Transducer.from_config(recipe.model) if start is None else Transducer.from_pretrained(start)

@@ -34,6 +34,7 @@ class MetaLearner(nn.Module):
     """
 
     leaves_out = False
+    probabilities = True  # its answers are probabilities of classes
 
     def __init__(self, size: int, classes: int, **config: Any):
         super().__init__()

@@ -17,6 +17,7 @@ from ... import weights
 from ...baselines import CLASSIFIERS
 from ...families import PermutedImages, load_images
 from ...metatraining import Training, described
+from ...metatraining import special as special  # registers loss="cross_entropy"
 from ...metrics import hits
 from ...random_fields import generator_for
 from ...recipes import IMAGES, recipe

@@ -1,0 +1,47 @@
+"""Validation: the mean relative squared error on tasks that training never draws."""
+
+from __future__ import annotations
+
+import torch
+
+from ..random_fields import generator_for
+from ..types import OperatorFamily, TransduceError
+from .learner import Batch, Learner
+from .losses import Episode
+from .options import Training
+from .tasks import stack
+
+
+def described(family: OperatorFamily) -> str:
+    """A family by its repr, or by the name of its class if it has none."""
+    return type(family).__name__ if type(family).__repr__ is object.__repr__ else repr(family)
+
+
+def validation_tasks(family: OperatorFamily, training: Training) -> list[Batch]:
+    """Tasks from seeds that training never uses, each a batch of its own.
+
+    They have n = 50 examples, or the nearest trained n, and 50 queries, or as many as a task of the
+    family can give.
+    """
+    n = min(max(50, training.n[0]), training.n[1])
+    m = min(50, getattr(family, "pairs", n + 50) - n)
+    if m < 1:
+        raise TransduceError(
+            f"{described(family)} has tasks of {n + m} pairs; expected more than the {n} "
+            "examples, to validate on."
+        )
+    draws = (
+        family.sample_task(n, m, generator_for("validation", training.seed, i))
+        for i in range(training.validation_tasks)
+    )
+    return [stack([task]) for task in draws]
+
+
+@torch.no_grad()
+def validate(T: Learner, tasks: list[Batch]) -> float:
+    """The mean relative squared error over the validation tasks."""
+    errors = (
+        Episode(T)(**{key: value.to(T.spread) for key, value in task.items()}).mean().item()
+        for task in tasks
+    )
+    return sum(errors) / len(tasks)
