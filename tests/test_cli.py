@@ -311,7 +311,9 @@ def test_generate(tmp_path):
 def generated(monkeypatch):
     """The families that `generate` was asked for, nothing being drawn."""
     families = []
-    monkeypatch.setattr("transduce.generation.generate", lambda family, *_: families.append(family))
+    monkeypatch.setattr(
+        "transduce.generation.generate", lambda family, *_, **__: families.append(family)
+    )
     return families
 
 

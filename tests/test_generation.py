@@ -161,7 +161,7 @@ def test_redrawn_solutions_are_counted_for_each_operator(tmp_path):
 @pytest.mark.parametrize("operators", [1, 40, 64, 65, 500, 10**5])
 def test_blocks_cover_the_operators_once(operators):
     request = Request(FAMILY, operators, 1, 0, "train")
-    blocks = range(-(-operators // request.block))
+    blocks = request.blocks
     assert [i for block in blocks for i in request.members(block)] == list(range(operators))
     assert len(blocks) <= max(64, operators // 64 + 1)
 
@@ -197,7 +197,7 @@ def test_no_cluster_at_the_address(tmp_path):
 
 def test_without_dask_it_says_how_to_install_it(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(TransduceError, match=r"pip install -c constraints.txt -e '.\[train\]'"):
+    with pytest.raises(TransduceError, match=r"pip install 'transduce\[train\]'"):
         generate(FAMILY, tmp_path / "a.zarr", 2, 1, workers=2)
     generate(FAMILY, tmp_path / "a.zarr", 2, 1, workers=1)
 
@@ -214,6 +214,11 @@ def test_an_unfinished_store_of_another_request(tmp_path):
         generate(FAMILY, tmp_path / "a.zarr", 1, 1, workers=1)
     generate(FAMILY, tmp_path / "a.zarr", 1, 1, workers=1, force=True)
     assert os.listdir(tmp_path) == ["a.zarr"]
+
+
+def test_options_are_given_by_name(tmp_path):
+    with pytest.raises(TypeError, match="positional arguments"):
+        generate(FAMILY, tmp_path / "a.zarr", 1, 1, 0, "train")
 
 
 def test_nothing_is_overwritten_without_force(tmp_path):

@@ -135,7 +135,17 @@ def generate(
     }
     B = built(family, {"adr": of_adr, "burgers": of_burgers})
     begun = time.perf_counter()
-    generation.generate(B, out, operators, examples, seed, split, workers, scheduler, force)
+    generation.generate(
+        B,
+        out,
+        operators,
+        examples,
+        seed=seed,
+        split=split,
+        workers=workers,
+        scheduler=scheduler,
+        force=force,
+    )
     say(
         f"{family}: {operators} operators of {examples} examples, "
         f"{time.perf_counter() - begun:.0f} s, written to {out}"
