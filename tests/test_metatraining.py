@@ -11,6 +11,7 @@ import torch
 from conftest import small_transducer
 from scalings import TRAINING, InNumpy, Scalings, parameters
 
+import transduce
 from transduce import Training, TransduceError, evaluate, metatrain
 from transduce.baselines import KernelRidge, Maml
 from transduce.evaluation import summarise
@@ -199,3 +200,21 @@ def test_without_fabric_it_says_how_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "lightning_fabric", None)
     with pytest.raises(TransduceError, match=r"pip install 'transduce\[train\]'"):
         metatrain(small_transducer().float(), Scalings(), TRAINING)
+
+
+ALONE = """
+import sys, types
+package = types.ModuleType("transduce")
+package.__path__ = [{folder!r}]
+sys.modules["transduce"] = package  # without what `import transduce` imports
+import transduce.metatraining
+known = ("transduce.transducer", "transduce.baselines", "transduce.families", "sklearn")
+print([name for name in known if name in sys.modules])
+"""
+
+
+def test_it_imports_no_model_and_no_family():
+    folder = os.path.dirname(transduce.__file__)
+    script = ALONE.format(folder=folder)
+    found = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True)
+    assert found.stdout.decode().strip() == "[]"
