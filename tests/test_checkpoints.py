@@ -16,7 +16,7 @@ from scalings import TRAINING, InNumpy, Scalings, Spoiled, parameters
 
 from transduce import Training, TransduceError, metatrain
 from transduce.baselines import Gpicl
-from transduce.metatraining.checkpoints import as_json, complete_config
+from transduce.metatraining.checkpoints import as_json, complete_config, differences
 from transduce.random_fields import seed_for
 
 
@@ -129,6 +129,16 @@ def test_configs_from_before_an_option_are_completed():
     config = Gpicl(width=32, layers=2, heads=4).config
     older = {key: value for key, value in config.items() if key != "layers"}
     assert complete_config(Gpicl, older) == {**config, "layers": 4}
+
+
+def test_differences_name_the_option_that_differs():
+    theirs = {"V": {"modes": [6, 6]}, "layers": [{"kappa": {"heads": 2, "tau": 1.0}}]}
+    ours = {"V": {"modes": [6, 8]}, "layers": [{"kappa": {"heads": 4, "tau": 1.0}}]}
+    assert differences(theirs, theirs) == []
+    assert differences(theirs, ours) == [
+        "V.modes [6, 6] there and [6, 8] here",
+        "layers.0.kappa.heads 2 there and 4 here",
+    ]
 
 
 def test_a_checkpoint_of_an_older_format(tmp_path):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import json
 import zipfile
+from collections.abc import Mapping
 from dataclasses import MISSING, asdict, fields
 from pathlib import Path
 from typing import TypedDict, cast
@@ -88,10 +89,9 @@ class Checkpoint:
         state = read_checkpoint(self.path)
         theirs = self._with_defaults(state["identity"])
         different = [
-            f"{key} {theirs[part].get(key)} there and {ours.get(key)} here"
+            difference
             for part, ours in self.identity.items()
-            for key in ours | theirs[part]
-            if theirs[part].get(key) != ours.get(key)
+            for difference in differences(theirs[part], ours)
         ]
         if different:
             raise TransduceError(
@@ -111,6 +111,29 @@ class Checkpoint:
             "training": training_defaults(type(self.training)) | identity["training"],
             "run": identity["run"],
         }
+
+
+def differences(theirs: Options, ours: Options) -> list[str]:
+    """The options that differ, in words: "lr 0.001 there and 0.5 here"."""
+    there, here = flat(theirs), flat(ours)
+    return [
+        f"{name} {there.get(name)} there and {here.get(name)} here"
+        for name in here | there
+        if there.get(name) != here.get(name)
+    ]
+
+
+def flat(options: object, name: str = "") -> Options:
+    """Nested options by their full names: {"layers": [{"heads": 4}]} is {"layers.0.heads": 4}."""
+    if isinstance(options, list) and any(isinstance(item, dict) for item in options):
+        options = {str(i): item for i, item in enumerate(options)}
+    if not isinstance(options, dict):
+        return {name: options}
+    prefix = f"{name}." if name else ""
+    named: Options = {}
+    for key, value in options.items():
+        named |= flat(value, f"{prefix}{key}")
+    return named
 
 
 def training_defaults(kind: type[Training]) -> Options:
@@ -159,6 +182,6 @@ def read_checkpoint(path: Path) -> Saved:
     return cast(Saved, state)
 
 
-def as_json(options: Options) -> Options:
+def as_json(options: Mapping[str, object]) -> Options:
     """The same values in the types that JSON gives back: lists for tuples."""
-    return cast(Options, json.loads(json.dumps(options)))
+    return cast(Options, json.loads(json.dumps(dict(options))))

@@ -85,5 +85,5 @@ def _layers(T: Learner) -> list[Layer]:
 
 def _has_own_F(layer: Layer) -> bool:
     """Whether F has parameters, and shares none with G."""
-    of_F, of_G = ({id(p) for p in part.parameters()} for part in (layer.F, layer.G))
+    of_F, of_G = (set() if part is None else set(part.parameters()) for part in (layer.F, layer.G))
     return bool(of_F) and not of_F & of_G
