@@ -19,7 +19,7 @@ from transduce.families import (
     open_climate,
     regridded,
 )
-from transduce.families.climate_fields import eastward
+from transduce.families.climate_grids import eastward
 
 
 def dataset(

@@ -9,7 +9,7 @@ from climate_samples import real
 from conftest import fails, run
 
 from transduce import ExampleSet, TransduceError, Transducer
-from transduce.climate_regression import regress_climate
+from transduce.domains.climate import regress_climate
 from transduce.families import open_climate, open_inputs, regridded
 from transduce.spaces import Patches, Region
 

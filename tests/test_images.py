@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from transduce import TransduceError
-from transduce.families import LabelledImages, PermutedImages, images, load_images
+from transduce.families import LabelledImages, PermutedImages, image_files, images, load_images
 from transduce.random_fields import generator_for
 
 
@@ -72,17 +72,17 @@ def test_idx_files_hold_what_was_written(files, data):
 def test_bad_idx_files_say_what_is_wrong(tmp_path, content, said):
     (tmp_path / "a").write_bytes(content)
     with pytest.raises(TransduceError, match=said):
-        images.read_idx(tmp_path / "a")
+        image_files.read_idx(tmp_path / "a")
 
 
 def test_missing_and_damaged_files(tmp_path):
     with pytest.raises(TransduceError, match="there is no file"):
-        images.read_idx(tmp_path / "none")
+        image_files.read_idx(tmp_path / "none")
     whole = gzip.compress(idx(np.arange(18).reshape(2, 3, 3)))
     for content in (whole[:-9], whole[:15] + b"\xff\xff" + whole[17:], b"not gzip"):
         (tmp_path / "bad.gz").write_bytes(content)
         with pytest.raises(TransduceError, match="damaged or truncated"):
-            images.read_idx(tmp_path / "bad.gz")
+            image_files.read_idx(tmp_path / "bad.gz")
 
 
 def test_sets_that_do_not_fit(files):
@@ -103,20 +103,20 @@ def test_sets_that_do_not_fit(files):
 
 def test_images_are_resized_from_rows_and_from_planes():
     planes = np.random.default_rng(0).random((3, 8, 8))
-    rows = images.resized(planes.reshape(3, 64))
-    assert rows.shape == (3, 784) and np.array_equal(images.resized(planes), rows)
-    assert np.allclose(images.resized(planes, side=8), planes.reshape(3, 64))
+    rows = image_files.resized(planes.reshape(3, 64))
+    assert rows.shape == (3, 784) and np.array_equal(image_files.resized(planes), rows)
+    assert np.allclose(image_files.resized(planes, side=8), planes.reshape(3, 64))
     for shape in ((), (64,), (3, 60), (3, 8, 9), (3, 8, 8, 1), (3, 0)):
         with pytest.raises(
             TransduceError, match=r"expected square ones, like \(n, 64\) or \(n, 8, 8\)"
         ):
-            images.resized(np.zeros(shape))
+            image_files.resized(np.zeros(shape))
 
 
 def test_files_are_found_where_the_environment_says(files, monkeypatch):
     folder, pixels = files
     (folder / "mnist").mkdir()
-    names = images.FILES["test"]
+    names = image_files.FILES["test"]
     (folder / "mnist" / names[0]).write_bytes(gzip.compress(idx(pixels)))
     (folder / "mnist" / names[1]).write_bytes((folder / "labels.gz").read_bytes())
     monkeypatch.setenv("TRANSDUCE_DATA", str(folder))
@@ -141,12 +141,12 @@ def nowhere(tmp_path, monkeypatch):
 def publish(tmp_path, monkeypatch, right=True):
     (tmp_path / "published").mkdir()
     for file, array in zip(
-        images.FILES["test"], (np.zeros((3, 28, 28)), np.arange(3)), strict=True
+        image_files.FILES["test"], (np.zeros((3, 28, 28)), np.arange(3)), strict=True
     ):
         content = gzip.compress(idx(array))
         (tmp_path / "published" / file).write_bytes(content)
         monkeypatch.setitem(
-            images.SHA256,
+            image_files.SHA256,
             f"mnist/{file}",
             hashlib.sha256(content if right else b"other").hexdigest(),
         )

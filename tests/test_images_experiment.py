@@ -15,7 +15,8 @@ from transduce.experiments import reproduce
 from transduce.experiments.images import FULL, PARTS, QUICK, identities, setting
 from transduce.experiments.images.calibration import in_bins
 from transduce.experiments.images.parts import Misled
-from transduce.families import ComposedImages, LabelledImages, PermutedImages, images
+from transduce.families import ComposedImages, LabelledImages, PermutedImages
+from transduce.families import image_files as images
 from transduce.families.composed_images import placements
 from transduce.families.synthetic_images import Draw
 from transduce.random_fields import generator_for

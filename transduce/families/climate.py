@@ -21,7 +21,6 @@ from typing import Any
 
 import numpy as np
 import torch
-import xarray as xr
 from jaxtyping import Float64, Int
 
 from ..types import Array, ExampleSet, Task, TransduceError
@@ -230,6 +229,8 @@ def latitude_weighted_mse(u_hat: Array, u: Array, lat: Any) -> Any:
             f"{len(weights)} latitudes; "
             "expected (n, lat, lon) of both."
         )
+    import xarray as xr
+
     u_hat, u = (f.values if isinstance(f, xr.DataArray) else f for f in (u_hat, u))
     error = (u_hat - u) ** 2
     return (

@@ -1,27 +1,28 @@
-"""Two fields of the atmosphere over time (section 5.3): what is seen, and what is to be told from
-it.
+"""Two fields of the atmosphere over time (section 5.3): the input v and the output u.
 
-    v(t, lat, lon), as temperature in kelvin,      u(t, lat, lon), as pressure in pascal
+    v(t, lat, lon): such as temperature in kelvin,      u(t, lat, lon): such as pressure in pascal
 
-One orientation throughout, that of maps: latitudes descend from the north, longitudes ascend from
-the west. The first longitude is in [-180, 180); a region across the date line goes on beyond 180,
-so that neighbours in the array are neighbours on the globe.
+Fields are oriented like maps: latitudes descend from the north, longitudes ascend from the west.
+The first longitude is in [-180, 180). A region across the date line continues beyond 180, so that
+neighbours in the array are neighbours on the globe.
 
-Time goes by the step of the data, hours, days, months or years, in whole numbers of that unit of
-the calendar: February is as long as March where months are counted."""
+Time is counted in whole units of the calendar: hours, days, months or years, as the data has them.
+So February counts as much as March in monthly data."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import torch
-import xarray as xr
 from jaxtyping import Float32, Float64, Int, Shaped
 
 from ..types import TransduceError
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 SECONDS = {
     "Y": 365 * 86400,
@@ -30,7 +31,6 @@ SECONDS = {
     "h": 3600,
     "s": 1,
 }  # the least that each unit can be
-DEGREES = 1e-6  # that rounding may move a point
 
 
 class Gap(NamedTuple):
@@ -43,8 +43,16 @@ class Gap(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ClimateFields:
-    """v and u at the same times and places. `open_climate` reads them from files and brings them
-    into this form.
+    """v and u at the same times and places, as `open_climate` reads them from files.
+
+    Args:
+        v: inputs, shape (time, lat, lon).
+        u: outputs, the same shape.
+        time: ascending.
+        lat: in degrees, descending.
+        lon: in degrees, ascending.
+        names: of v and u.
+        units: of v and u.
 
     >>> open_climate("era5_surface_2025_11_11.nc")
     ClimateFields(t2m -> sp, 24 steps of 1 h from 2025-11-11T00 to 2025-11-11T23, 181 x 360)
@@ -102,12 +110,12 @@ class ClimateFields:
         return _counted(time, self.step[1])
 
     def said(self, time: Any) -> str:
-        """A time, or its tick, as far as the step resolves it: 2001-03 where months are counted."""
+        """A time, or its tick, as text with the precision of the step: 2001-03 for months."""
         return str(np.asarray(time).astype(f"datetime64[{self.step[1]}]"))
 
     @cached_property
     def missing(self) -> Int[np.ndarray, " k"]:
-        """How many steps are missing after each but the last."""
+        """The number of missing steps after each time but the last."""
         return np.maximum(np.diff(self.ticks(self.time)) // self.step[0] - 1, 0)
 
     def gaps(self) -> list[Gap]:
@@ -122,6 +130,8 @@ class ClimateFields:
 
         >>> fields.select(slice("2001", "2003-06"))
         """
+        import xarray as xr
+
         try:
             index = (
                 xr.DataArray(np.arange(len(self)), {"time": self.time}, ["time"])
@@ -151,8 +161,12 @@ class ClimateFields:
     def to_xarray(
         self, values: Any, at: Any = slice(None), of: Literal["v", "u"] = "u"
     ) -> xr.DataArray:
-        """Values on this grid as a DataArray with times, coordinates and units. at: the steps that
-        they belong to; of: "v" or "u".
+        """Values on this grid as a DataArray with times, coordinates and units.
+
+        Args:
+            values: shape (steps, lat, lon).
+            at: the steps that the values belong to.
+            of: whose name and unit the result has, "v" or "u".
 
         >>> fields.to_xarray(O(fields.v[days]), at=days).to_netcdf("pressure.nc")
         """
@@ -174,7 +188,7 @@ class ClimateFields:
 def check_axes(
     time: Shaped[np.ndarray, " t"], lat: Float64[np.ndarray, " y"], lon: Float64[np.ndarray, " x"]
 ) -> None:
-    """Raise if fields are too few or out of order."""
+    """Raise an error if there are too few times or places, or if they are out of order."""
     shape = (len(time), len(lat), len(lon))
     if shape[0] < 1 or min(shape[1:]) < 2:
         raise TransduceError(
@@ -192,7 +206,9 @@ def check_axes(
 def located(
     values: Shaped[np.ndarray, "t y x"], time: Any, lat: Any, lon: Any, name: str, unit: str
 ) -> xr.DataArray:
-    """Values with times, coordinates and units, as files have them."""
+    """Values as a DataArray with times, coordinates and units."""
+    import xarray as xr
+
     coordinates = {
         "time": ("time", time),
         "lat": ("lat", np.asarray(lat), {"units": "degrees_north", "standard_name": "latitude"}),
@@ -203,86 +219,3 @@ def located(
 
 def _counted(time: Any, unit: str) -> Any:
     return np.asarray(time).astype(f"datetime64[{unit}]").astype(np.int64)
-
-
-def eastward(lon: Any) -> tuple[Float64[np.ndarray, " x"], Int[np.ndarray, " x"]]:
-    """Longitudes ascending from the western edge, the first in [-180, 180), and where each stood; a
-    meridian given twice is kept once.
-
-    >>> eastward([0.0, 90.0, 180.0, 270.0])[0], eastward([-170.0, 160.0, 175.0])[0]
-    (array([-180.,  -90.,    0.,   90.]), array([160., 175., 190.]))
-    """
-    west, stood = np.unique(
-        (np.asarray(lon, dtype=np.float64) + 180) % 360 - 180, return_index=True
-    )
-    gaps = np.diff(west, append=west[0] + 360)
-    edge = (
-        (int(gaps.argmax()) + 1) % len(west) if gaps.max() > 1.5 * np.median(gaps) else 0
-    )  # none: all the way round
-    return np.concatenate([west[edge:], west[:edge] + 360]), np.roll(stood, -edge)
-
-
-def regridded(fields: ClimateFields, lat: Any, lon: Any) -> ClimateFields:
-    """The fields on another grid, by bilinear interpolation; across the seam where longitudes go
-    all the way round.
-
-    The paper's 720 x 720 points of ERA5:
-
-    >>> regridded(fields, lat=np.arange(90, -90, -0.25), lon=np.arange(-180, 180, 0.5))
-    """
-    lat, lon = np.sort(np.asarray(lat, dtype=np.float64))[::-1].copy(), eastward(lon)[0]
-    v, u = (resampled(field, fields.lat, fields.lon, lat, lon) for field in (fields.v, fields.u))
-    return replace(fields, v=v, u=u, lat=lat, lon=lon)
-
-
-def resampled(
-    f: Float32[np.ndarray, "t y x"],
-    lat: Float64[np.ndarray, " y"],
-    lon: Float64[np.ndarray, " x"],
-    onto_lat: Float64[np.ndarray, " j"],
-    onto_lon: Float64[np.ndarray, " k"],
-) -> Float32[np.ndarray, "t j k"]:
-    """A field oriented as `ClimateFields` are, at other latitudes and longitudes in their own order
-    and convention."""
-    west, step = lon[0], np.median(np.diff(lon))
-    around = np.append(lon, west + 360) if west + 360 - lon[-1] < 1.5 * step else lon
-    east = (onto_lon - west + DEGREES) % 360 - DEGREES + west
-    _check_inside("latitude", onto_lat, onto_lat, lat[-1], lat[0])
-    _check_inside("longitude", onto_lon, east, west, around[-1])
-    rows, columns = _between(-lat, -onto_lat), _between(around, east)
-    return np.stack([_bilinear(frame, rows, columns) for frame in f])
-
-
-def _check_inside(
-    name: str,
-    given: Float64[np.ndarray, " k"],
-    x: Float64[np.ndarray, " k"],
-    low: float,
-    high: float,
-) -> None:
-    """Raise if some x, given by another convention perhaps, are not between."""
-    outside = given[(x < low - DEGREES) | (x > high + DEGREES)]
-    if outside.size:
-        raise TransduceError(
-            f"{name} {outside[0]:g} ({outside.size} of {x.size}) is outside of the fields, which "
-            f"reach from {low:g} to {high:g}; expected "
-            "none to be, for nothing is extrapolated. Leave them out, or give fields that reach "
-            "so far."
-        )
-
-
-def _between(
-    nodes: Float64[np.ndarray, " k"], x: Float64[np.ndarray, " j"]
-) -> tuple[Int[np.ndarray, " j"], Float32[np.ndarray, " j"]]:
-    """The node before each point, and how far it is on the way to the next."""
-    place = np.interp(x, nodes, np.arange(len(nodes)))
-    before = np.minimum(place.astype(np.int64), len(nodes) - 2)
-    return before, (place - before).astype(np.float32)
-
-
-def _bilinear(
-    frame: Float32[np.ndarray, "y x"], rows: Any, columns: Any
-) -> Float32[np.ndarray, "j k"]:
-    (i, down), (j, east) = rows, columns
-    frame = frame[i] * (1 - down)[:, None] + frame[i + 1] * down[:, None]
-    return frame[:, j] * (1 - east) + frame[:, (j + 1) % frame.shape[1]] * east

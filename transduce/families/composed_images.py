@@ -23,7 +23,7 @@ from torch import Tensor
 from torch.nn.functional import affine_grid, grid_sample, one_hot
 
 from ..types import ExampleSet, Task
-from .images import CLASSES, LabelledImages, training_half
+from .image_files import CLASSES, LabelledImages, training_half
 from .synthetic_images import Draw, shaded, warped
 
 PIECES, WAYS = 3, 2  # at most, of a character; of writing it

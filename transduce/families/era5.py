@@ -15,13 +15,15 @@ Both give 721 x 1440 points, 8 MB a day; `regridded` brings them to 720 x 720.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import xarray as xr
 
 from ..files import PathLike, brief, replacing
 from ..types import TransduceError
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 ARCO = "gs://gcp-public-data-arco-era5/ar/full_37-1h-0p25deg-chunk-1.zarr-v3"
 VARIABLES = ["2m_temperature", "surface_pressure"]
@@ -29,6 +31,8 @@ VARIABLES = ["2m_temperature", "surface_pressure"]
 
 def era5_online(first: str, last: str, hour: int = 12) -> xr.Dataset:
     """The days from first to last at one hour, UTC, for `open_climate`, which fetches them."""
+    import xarray as xr
+
     try:
         store = xr.open_zarr(ARCO, chunks=None, storage_options={"token": "anon"})
     except Exception as error:

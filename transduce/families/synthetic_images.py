@@ -19,7 +19,7 @@ from torch import Tensor
 from torch.nn.functional import affine_grid, grid_sample, interpolate, one_hot
 
 from ..types import ExampleSet, Task, TransduceError
-from .images import CLASSES
+from .image_files import CLASSES
 
 STROKES, POINTS, WAYS = 4, 24, 4  # at most, to a character; along each; of writing it
 

@@ -1,9 +1,10 @@
-"""From the fields of a body to an operator, and to predictions, by the library's public interface,
-within sizes that bound memory and time.
+"""From the fields of a request's body to an operator, and to predictions, within sizes that bound
+memory and time.
 
-A regression takes memory with the number of examples, squared under some kernels and at each of
-their places, and with the coefficients of each; a prediction with the coefficients of its queries
-and the numbers of its answer, whose grid the client chooses."""
+The memory of a regression grows with the coefficients of the examples and, for kernels that solve,
+with the squared number of examples times the number of systems. The memory of a prediction grows
+with the coefficients of the queries and with the size of the answer, whose grid the client
+chooses."""
 
 from __future__ import annotations
 
@@ -15,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from ..kernels import Local
 from ..transducer import ConditionedOperator, Transducer
 from ..types import ExampleSet, TransduceError
 from .bodies import TooLargeError
@@ -25,9 +25,16 @@ from .warned import collecting_warnings
 
 @dataclass(frozen=True)
 class Sizes:
-    """The most examples, shared among the places of a kernel that has some, queries, coefficients
-    of all of either together, values of one function, scattered positions, and numbers of an
-    answer."""
+    """The largest sizes that the server accepts.
+
+    Args:
+        examples: examples of an operator, divided by the number of systems that the model solves.
+        queries: queries of one request.
+        coefficients: coefficients of all examples, or of all queries of one request.
+        function: values of one function.
+        positions: scattered positions.
+        answer: numbers of one answer.
+    """
 
     examples: int = 1000
     queries: int = 10_000
@@ -37,6 +44,7 @@ class Sizes:
     answer: int = 2**22
 
     def check(self, what: str, size: int, most: int, remedy: str) -> None:
+        """Raise an error if `size` is above `most`."""
         if size > most:
             raise TooLargeError(f"{what}: {size}; this server takes at most {most}. {remedy}")
 
@@ -44,8 +52,14 @@ class Sizes:
 def condition(
     models: Mapping[str, Transducer], fields: Mapping[str, Any], model: str, sizes: Sizes
 ) -> Regressed:
-    """The operator that the examples in `fields` come from, by the model that these name, else
-    `model`."""
+    """Regress the operator that the examples in a request come from.
+
+    Args:
+        models: by name.
+        fields: v, u and optionally x and model, from the body of the request.
+        model: the name of the model if `fields` has none.
+        sizes: what the server accepts.
+    """
     _check_names(fields, ("v", "u"), ("x", "model"))
     name = fields.get("model", model)
     if not isinstance(name, str) or name not in models:
@@ -54,7 +68,7 @@ def condition(
             "of these."
         )
     v, u = _functions(fields, "v", sizes), _functions(fields, "u", sizes)
-    sizes.check("examples", len(v), sizes.examples // _places(models[name]), "Send fewer.")
+    sizes.check("examples", len(v), sizes.examples // _systems(models[name]), "Send fewer.")
     sizes.check(
         "coefficients of all examples",
         len(v) * models[name].V.size,
@@ -69,8 +83,14 @@ def condition(
 
 
 def predict(O: ConditionedOperator, fields: Mapping[str, Any], sizes: Sizes) -> dict[str, Any]:
-    """The images u of the queries in `fields`, with low and high if they ask for a band,
-    milliseconds and warnings."""
+    """Predictions u for the queries in a request, with low and high if it asks for a band,
+    milliseconds and warnings.
+
+    Args:
+        O: the operator.
+        fields: v and optionally x, at and band, from the body of the request.
+        sizes: what the server accepts.
+    """
     _check_names(fields, ("v",), ("x", "at", "band"))
     v, x, at = (
         _functions(fields, "v", sizes),
@@ -110,9 +130,11 @@ def predict(O: ConditionedOperator, fields: Mapping[str, Any], sizes: Sizes) -> 
     return dict(zip(names, arrays, strict=True)) | {"milliseconds": milliseconds, "warnings": said}
 
 
-def _places(T: Transducer) -> int:
-    """At how many places each example is compared with each."""
-    return max((len(part.members) for part in T.modules() if isinstance(part, Local)), default=1)
+def _systems(T: Transducer) -> int:
+    """How many linear systems of the examples the model solves at once."""
+    # Until every Transducer has `systems`, kernels at several places are counted here.
+    counted = (len(getattr(part, "members", (part,))) for part in T.modules())
+    return max(getattr(T, "systems", 1), *counted)
 
 
 def _check_names(
@@ -127,7 +149,7 @@ def _check_names(
 
 
 def _functions(fields: Mapping[str, Any], name: str, sizes: Sizes) -> np.ndarray:
-    """Functions in single precision, in which models compute."""
+    """A field of functions, in single precision, in which models compute."""
     f = fields[name]
     if not isinstance(f, np.ndarray) or f.ndim < 2 or f.size == 0:
         received = (
@@ -163,8 +185,8 @@ def _positions(fields: Mapping[str, Any], name: str, sizes: Sizes) -> np.ndarray
 def _where(
     fields: Mapping[str, Any], dims: int, sizes: Sizes
 ) -> tuple[int, ...] | np.ndarray | None:
-    """`at`, as the library takes it: a number of points, or in two dimensions two, are a uniform
-    grid; anything else are positions."""
+    """`at`, as the library takes it. A number of points, or two numbers in two dimensions, are a
+    uniform grid; other values are positions."""
     at = fields.get("at")
     if "at" not in fields or (
         isinstance(at, np.ndarray) and at.ndim and not (dims > 1 and at.shape == (dims,))

@@ -24,8 +24,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..families.images import check_pixels
-from ..spaces import Euclidean
+from ..domains import domain
+from ..domains.images import check_pixels
 from ..transducer import Transducer
 from ..types import ExampleSet, TransduceError
 from ..uncertainty.classes import class_probabilities, sharpness
@@ -66,7 +66,7 @@ class TransducerClassifier(Saved, ClassifierMixin, BaseEstimator):
             if isinstance(self.model, Transducer)
             else Transducer.from_pretrained(str(self.model))
         )
-        _check_spaces(T)
+        domain("images").check_model(T)
         classes, labels = _numbered(y)
         if not 2 <= len(classes) <= T.U.size:
             raise TransduceError(
@@ -213,19 +213,6 @@ def squares(columns: int, side: int) -> NDArray[Any]:
     across = math.ceil(math.sqrt(columns))
     place = np.arange(side) * across // side
     return (place[:, None] * across + place).ravel() % columns
-
-
-def _check_spaces(T: Transducer) -> None:
-    if (
-        not isinstance(T.V, Euclidean)
-        or not isinstance(T.U, Euclidean)
-        or math.isqrt(T.V.size) ** 2 != T.V.size
-    ):
-        raise TransduceError(
-            f"the model maps {type(T.V).__name__} of size {T.V.size} to {type(T.U).__name__} of "
-            f"size {T.U.size}; expected one from square "
-            "images to classes, both Euclidean. Use 'images'."
-        )
 
 
 def _numbered(y: Any) -> tuple[NDArray[Any], NDArray[Any]]:

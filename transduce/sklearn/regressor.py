@@ -21,7 +21,8 @@ from sklearn.metrics import r2_score
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from ..spaces import SineModes, Space
+from ..domains.functions import check_vector_model
+from ..spaces import Space
 from ..transducer import Transducer
 from ..types import ExampleSet, TransduceError
 from .saving import Saved
@@ -52,7 +53,9 @@ class TransducerRegressor(Saved, MultiOutputMixin, RegressorMixin, BaseEstimator
             if isinstance(self.model, Transducer)
             else Transducer.from_pretrained(str(self.model))
         )
-        self._check_spaces(T.V, T.U)
+        _check_spaces(T)
+        if self.vectors:
+            check_vector_model(T)
         self.model_, self.X_, self.y_ = T, X, y
         rows = y.reshape(len(y), -1)
         if self.vectors:
@@ -96,20 +99,6 @@ class TransducerRegressor(Saved, MultiOutputMixin, RegressorMixin, BaseEstimator
         tags.target_tags.single_output = bool(self.vectors)
         return tags
 
-    def _check_spaces(self, V: Space, U: Space) -> None:
-        if (V.dims, U.dims, V.channels, U.channels) != (1, 1, 1, 1):
-            raise TransduceError(
-                f"the model maps {V.channels} channels of {V.dims} variables to {U.channels} of "
-                f"{U.dims}; rows of a table hold functions "
-                "of one variable and one channel. Use 'adr', or call Transducer.regress."
-            )
-        if self.vectors and not (isinstance(V, SineModes) and isinstance(U, SineModes)):
-            raise TransduceError(
-                f"vectors=True with a model from {type(V).__name__} to {type(U).__name__}; "
-                "expected SineModes, whose coefficients are "
-                "free. Use 'adr', or vectors=False."
-            )
-
     def _checked(self, X: Any) -> NDArray[Any]:
         check_is_fitted(self, "operator_")
         X = validate_data(self, X, dtype=np.float64, reset=False)
@@ -142,3 +131,14 @@ class TransducerRegressor(Saved, MultiOutputMixin, RegressorMixin, BaseEstimator
                 coefficients[:, : self._scalers[1].n_features_in_]
             )
         return functions.reshape(len(functions), *self.y_.shape[1:])
+
+
+def _check_spaces(T: Transducer) -> None:
+    """Raise an error if T does not map functions of one variable and one channel to such."""
+    V, U = T.V, T.U
+    if (V.dims, U.dims, V.channels, U.channels) != (1, 1, 1, 1):
+        raise TransduceError(
+            f"the model maps {V.channels} channels of {V.dims} variables to {U.channels} of "
+            f"{U.dims}; rows of a table hold functions of one variable and one channel. Use "
+            "'adr', or call Transducer.regress."
+        )

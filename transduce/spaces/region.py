@@ -122,7 +122,7 @@ class Region(Space):
                     f"{name} has {axis} from {float(own[0]):g} to {float(own[-1]):g}; this model "
                     f"expects {degrees[0]:g} to "
                     f"{degrees[-1]:g}. Bring it to that order and grid: "
-                    "transduce.climate_regression.regress_climate does."
+                    "transduce.domains.climate.regress_climate does."
                 )
 
     def check(self, f: Tensor, x: Tensor | None, name: str) -> tuple[int, ...]:
