@@ -166,7 +166,7 @@ def evaluate(
 
 def reproduce(
     experiment: Annotated[
-        str, typer.Argument(help="The experiment: adr, burgers, climate or images.")
+        str, typer.Argument(help="The experiment, as adr; an unknown name lists all.")
     ],
     quick: Annotated[
         bool,

@@ -102,7 +102,7 @@ def make_app(
         openapi_extra=schemas.QUERIES,
     )
     async def apply(id: str, request: Request) -> Response:
-        """Predict the images of queries."""
+        """Predict u for queries."""
         stored, read = found(id), await _reader(request, limits.body_bytes)
         kind = NPZ if NPZ in request.headers.get("accept", "") else JSON
 

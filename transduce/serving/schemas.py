@@ -74,7 +74,7 @@ class Operator(BaseModel):
 
 
 class Prediction(BaseModel):
-    """The images u of queries; low and high if a band was asked for."""
+    """Predictions u for queries; low and high if a band was asked for."""
 
     u: Functions
     low: Functions | None = None
