@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import torch
@@ -25,11 +24,11 @@ from jaxtyping import Float64, Int
 
 from ..types import Array, ExampleSet, Task, TransduceError
 from .climate_data import Period
-from .climate_fields import ClimateFields
+from .climate_fields import ClimateFields, Date, Degrees
 
 
 def previous_week(
-    fields: ClimateFields, date: Any, n: int = 15, lag: int = 7
+    fields: ClimateFields, date: Date, n: int = 15, lag: int = 7
 ) -> Int[np.ndarray, " n"]:
     """Where in `fields` the n steps are that ended `lag` steps before a date: P.W.
 
@@ -48,7 +47,7 @@ def previous_week(
     return _nearest(fields, date, n, centre=end, last=end)
 
 
-def previous_year(fields: ClimateFields, date: Any, n: int = 15) -> Int[np.ndarray, " n"]:
+def previous_year(fields: ClimateFields, date: Date, n: int = 15) -> Int[np.ndarray, " n"]:
     """Where in `fields` the n steps are that are nearest to a date's own a year before, all of them
     before the date: P.Y.
 
@@ -63,7 +62,7 @@ def previous_year(fields: ClimateFields, date: Any, n: int = 15) -> Int[np.ndarr
 
 
 def _nearest(
-    fields: ClimateFields, date: Any, n: int, centre: int, last: int
+    fields: ClimateFields, date: Date, n: int, centre: int, last: int
 ) -> Int[np.ndarray, " n"]:
     """The n steps nearest to the centre of those up to the last, the earlier of two as near."""
     if n < 1:
@@ -85,9 +84,9 @@ def _nearest(
     return np.sort(within[order[:n]])
 
 
-def _date(date: Any) -> np.datetime64:
+def _date(date: Date) -> np.datetime64:
     try:
-        return np.datetime64(date, "s")
+        return np.datetime64(date, "s")  # type: ignore[call-overload]
     except ValueError:
         raise TransduceError(
             f"{date!r} is not a date; expected one like '2009-03-08' or '2009-03-08T12'."
@@ -207,13 +206,13 @@ class ClimateHistory:
         )
 
 
-def latitude_weights(lat: Any) -> Float64[np.ndarray, " y"]:
+def latitude_weights(lat: Degrees) -> Float64[np.ndarray, " y"]:
     """cos(lat) over its mean: the area that a row of a grid stands for."""
     cosine = np.cos(np.deg2rad(np.asarray(lat, dtype=np.float64)))
     return cosine / cosine.mean()
 
 
-def latitude_weighted_mse(u_hat: Array, u: Array, lat: Any) -> Any:
+def latitude_weighted_mse(u_hat: Array, u: Array, lat: Degrees) -> np.floating | torch.Tensor:
     """The mean of w(lat) (u_hat - u)^2 over functions of shape (n, lat, lon), or (n, channels, lat,
     lon).
 

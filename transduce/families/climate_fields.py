@@ -11,19 +11,24 @@ So February counts as much as March in monthly data."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 import torch
 from jaxtyping import Float32, Float64, Int, Shaped
 
-from ..types import TransduceError
+from ..types import Array, TransduceError
 
 if TYPE_CHECKING:
     import xarray as xr
 
+Index = slice | int | list[int] | np.ndarray  # steps: a slice, positions or a boolean mask
+Date = str | np.datetime64 | date
+Degrees = Sequence[float | int] | np.ndarray
 SECONDS = {
     "Y": 365 * 86400,
     "M": 28 * 86400,
@@ -90,7 +95,7 @@ class ClimateFields:
             f"ClimateFields({' -> '.join(self.names)}, {span}, {len(self.lat)} x {len(self.lon)})"
         )
 
-    def __getitem__(self, index: Any) -> ClimateFields:
+    def __getitem__(self, index: Index) -> ClimateFields:
         """The fields at these steps: a slice, ascending positions or a boolean mask."""
         index = np.atleast_1d(np.arange(len(self))[index])
         return replace(self, v=self.v[index], u=self.u[index], time=self.time[index])
@@ -105,11 +110,11 @@ class ClimateFields:
         unit = next(unit for unit, seconds in SECONDS.items() if usual >= seconds)
         return int(np.median(np.diff(_counted(self.time, unit)))), unit
 
-    def ticks(self, time: Any) -> Any:
+    def ticks(self, time: np.ndarray | np.datetime64) -> np.ndarray:
         """Times as whole numbers of the unit of the step."""
         return _counted(time, self.step[1])
 
-    def said(self, time: Any) -> str:
+    def said(self, time: np.datetime64 | np.ndarray | np.integer | int) -> str:
         """A time, or its tick, as text with the precision of the step: 2001-03 for months."""
         return str(np.asarray(time).astype(f"datetime64[{self.step[1]}]"))
 
@@ -159,7 +164,7 @@ class ClimateFields:
         return self[hours == hour]
 
     def to_xarray(
-        self, values: Any, at: Any = slice(None), of: Literal["v", "u"] = "u"
+        self, values: Array, at: Index = slice(None), of: Literal["v", "u"] = "u"
     ) -> xr.DataArray:
         """Values on this grid as a DataArray with times, coordinates and units.
 
@@ -204,7 +209,12 @@ def check_axes(
 
 
 def located(
-    values: Shaped[np.ndarray, "t y x"], time: Any, lat: Any, lon: Any, name: str, unit: str
+    values: Shaped[np.ndarray, "t y x"],
+    time: Shaped[np.ndarray, " t"],
+    lat: Degrees,
+    lon: Degrees,
+    name: str,
+    unit: str,
 ) -> xr.DataArray:
     """Values as a DataArray with times, coordinates and units."""
     import xarray as xr
@@ -217,5 +227,5 @@ def located(
     return xr.DataArray(values, coordinates, ["time", "lat", "lon"], name, {"units": unit})
 
 
-def _counted(time: Any, unit: str) -> Any:
+def _counted(time: np.ndarray | np.datetime64, unit: str) -> np.ndarray:
     return np.asarray(time).astype(f"datetime64[{unit}]").astype(np.int64)

@@ -6,18 +6,18 @@ the first."""
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float32, Float64, Int
 
 from ..types import TransduceError
-from .climate_fields import ClimateFields
+from .climate_fields import ClimateFields, Degrees
 
+Between = tuple[Int[np.ndarray, " _"], Float32[np.ndarray, " _"]]  # node, fraction to the next
 DEGREES = 1e-6  # tolerance for rounding
 
 
-def eastward(lon: Any) -> tuple[Float64[np.ndarray, " x"], Int[np.ndarray, " x"]]:
+def eastward(lon: Degrees) -> tuple[Float64[np.ndarray, " x"], Int[np.ndarray, " x"]]:
     """Longitudes ascending from the western edge, and their previous indices.
 
     The first longitude is in [-180, 180). A meridian that occurs twice is kept once.
@@ -35,7 +35,7 @@ def eastward(lon: Any) -> tuple[Float64[np.ndarray, " x"], Int[np.ndarray, " x"]
     return np.concatenate([west[edge:], west[:edge] + 360]), np.roll(stood, -edge)
 
 
-def regridded(fields: ClimateFields, lat: Any, lon: Any) -> ClimateFields:
+def regridded(fields: ClimateFields, lat: Degrees, lon: Degrees) -> ClimateFields:
     """The fields on another grid, by bilinear interpolation.
 
     Fields around the whole globe are also interpolated between the last longitude and the first.
@@ -92,9 +92,7 @@ def _check_inside(
         )
 
 
-def _between(
-    nodes: Float64[np.ndarray, " k"], x: Float64[np.ndarray, " j"]
-) -> tuple[Int[np.ndarray, " j"], Float32[np.ndarray, " j"]]:
+def _between(nodes: Float64[np.ndarray, " k"], x: Float64[np.ndarray, " j"]) -> Between:
     """The node before each point, and the fraction of the way to the next node."""
     place = np.interp(x, nodes, np.arange(len(nodes)))
     before = np.minimum(place.astype(np.int64), len(nodes) - 2)
@@ -102,7 +100,7 @@ def _between(
 
 
 def _bilinear(
-    frame: Float32[np.ndarray, "y x"], rows: Any, columns: Any
+    frame: Float32[np.ndarray, "y x"], rows: Between, columns: Between
 ) -> Float32[np.ndarray, "j k"]:
     (i, down), (j, east) = rows, columns
     frame = frame[i] * (1 - down)[:, None] + frame[i + 1] * down[:, None]

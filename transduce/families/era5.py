@@ -15,7 +15,7 @@ Both give 721 x 1440 points, 8 MB a day; `regridded` brings them to 720 x 720.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -44,7 +44,7 @@ def era5_online(first: str, last: str, hour: int = 12) -> xr.Dataset:
     return hours.isel(time=np.flatnonzero(hours.time.dt.hour == hour))
 
 
-def cds_request(year: int, hour: int = 12) -> dict[str, Any]:
+def cds_request(year: int, hour: int = 12) -> dict[str, str | list[str]]:
     """What is asked of the dataset reanalysis-era5-single-levels: a year of days at one hour,
     UTC."""
     return {

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from functools import lru_cache
-from typing import Annotated, Any
+from typing import Annotated
 
 import torch
 from pydantic import BaseModel, Field
@@ -108,19 +108,19 @@ def _regressed(
     return model("adr").regress(pairs), 1000 * (time.perf_counter() - start)
 
 
-def show(hidden: Hidden) -> dict[str, Any]:
+def show(hidden: Hidden) -> dict[str, object]:
     """The pool of examples, to be drawn."""
     pairs, foreign = pool(hidden)
     return {"v": packed(pairs.v), "u": packed(pairs.u), "foreign": packed(foreign)}
 
 
-def predict(asked: Asked) -> dict[str, Any]:
+def predict(asked: Asked) -> dict[str, object]:
     """The prediction with its band, beside the truth where there is one: a solution may blow up."""
     O, regression = regressed(asked)
     v = torch.tensor(asked.v)[None]
     start = time.perf_counter()
     u_hat, low, high = O.predict(v, band=0.9)
-    answer: dict[str, Any] = {
+    answer: dict[str, object] = {
         "milliseconds": 1000 * (time.perf_counter() - start),
         "regression": regression,
     }
@@ -142,18 +142,18 @@ def predict(asked: Asked) -> dict[str, Any]:
     )
 
 
-def influences(asked: Asked) -> dict[str, Any]:
+def influences(asked: Asked) -> dict[str, object]:
     """What each example added to the answer's energy |u|^2 / 2, and the answer without the chosen
     one."""
     O, _ = regressed(asked)
     v = torch.tensor(asked.v)[None]
-    answer: dict[str, Any] = {"influence": influence(O, v).tolist(), "without": None}
+    answer: dict[str, object] = {"influence": influence(O, v).tolist(), "without": None}
     if asked.chosen in asked.examples and len(asked.examples) > 1:
         answer["without"] = packed(O.drop(asked.examples.index(asked.chosen))(v)[0])
     return answer
 
 
-def outliers(given: Given) -> dict[str, Any]:
+def outliers(given: Given) -> dict[str, object]:
     """Which of the examples do not belong to the others."""
     start = time.perf_counter()
     found = outlier_scores(model("adr"), examples_of(given), n_regressions=REGRESSIONS)

@@ -6,9 +6,9 @@ to. Errors are the library's own, as {"detail": "..."}."""
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from fastapi import FastAPI, Request, Response
@@ -16,7 +16,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from fastapi.staticfiles import StaticFiles
 
-from ..serving.limits import App, Guard, Limits, Receive, Scope, Send
+from ..serving.limits import App, Guard, Limits, Message, Receive, Scope, Send
 from ..types import TransduceError
 from . import adr, burgers, data, images
 from .models import model
@@ -63,7 +63,7 @@ def _headed(app: App) -> App:
     """The app, every answer with HEADERS."""
 
     async def headed(scope: Scope, receive: Receive, send: Send) -> None:
-        async def sent(message: MutableMapping[str, Any]) -> None:
+        async def sent(message: Message) -> None:
             if message["type"] == "http.response.start":
                 message["headers"] = [
                     *message["headers"],
@@ -76,7 +76,7 @@ def _headed(app: App) -> App:
     return headed
 
 
-ROUTES: dict[str, Callable[..., dict[str, Any]]] = {
+ROUTES: dict[str, Callable[..., dict[str, object]]] = {
     "adr/examples": adr.show,
     "adr/predict": adr.predict,
     "adr/influence": adr.influences,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
-from typing import Annotated, Any
+from typing import Annotated
 
 import torch
 from pydantic import BaseModel, Field
@@ -82,7 +82,7 @@ def _query(stirred: Stirred) -> torch.Tensor:
     return v[None]
 
 
-def predict(stirred: Stirred) -> dict[str, Any]:
+def predict(stirred: Stirred) -> dict[str, object]:
     """The field after a time t as regressed, and as it is; v too, where the page does not know it
     yet."""
     v = _query(stirred)
@@ -110,7 +110,7 @@ def predict(stirred: Stirred) -> dict[str, Any]:
     }
 
 
-def show(stirred: Stirred) -> dict[str, Any]:
+def show(stirred: Stirred) -> dict[str, object]:
     """The first pairs on every second point, to be drawn small."""
     pairs = _pairs(stirred.fluid, stirred.n)[:SHOWN]
     return {name: packed(getattr(pairs, name)[..., ::2, ::2]) for name in ("v", "u")}

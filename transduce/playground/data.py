@@ -11,7 +11,7 @@ import base64
 import binascii
 import io
 import time
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from pydantic import BaseModel, Field
@@ -136,7 +136,7 @@ def fitting(pairs: ExampleSet) -> dict[str, TransduceError | None]:
     return said
 
 
-def regress(files: Files) -> dict[str, Any]:
+def regress(files: Files) -> dict[str, object]:
     """The answers, for the page to draw and to offer as files."""
     pairs, v_query, x = read(files.files)
     said = fitting(pairs)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from functools import lru_cache
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from pydantic import BaseModel, Field
@@ -40,7 +40,7 @@ def _fitted(
     )
 
 
-def classify(drawings: Drawings) -> dict[str, Any]:
+def classify(drawings: Drawings) -> dict[str, object]:
     """How likely each name is to be that of the drawing without one."""
     images, query = drawings.images.unpacked("images"), drawings.query.unpacked("query")
     if images.ndim != 2 or query.ndim != 2 or len(query) != 1:
@@ -60,7 +60,7 @@ def classify(drawings: Drawings) -> dict[str, Any]:
     }
 
 
-def digits() -> dict[str, Any]:
+def digits() -> dict[str, object]:
     """The first digits of each class in the set that comes with scikit-learn, 8 x 8 pixels from 0
     to 1."""
     found = load_digits()

@@ -6,12 +6,12 @@ from __future__ import annotations
 import base64
 import binascii
 import math
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from pydantic import BaseModel, Field
 
-from ..types import TransduceError
+from ..types import Array, TransduceError
 
 FLOAT = np.dtype("<f4")
 SIDES = 4  # the most axes of an array
@@ -44,7 +44,7 @@ class Packed(BaseModel):
         return array.astype(np.float32)
 
 
-def packed(array: Any) -> dict[str, Any]:
+def packed(array: Array) -> dict[str, object]:
     """An array as the page reads it."""
     values = np.asarray(array, dtype=FLOAT)
     return {"shape": list(values.shape), "data": base64.b64encode(values.tobytes()).decode()}

@@ -13,16 +13,16 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
-from typing import Annotated, Any
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Annotated
 
 import numpy as np
 from fastapi import APIRouter, Depends, FastAPI, Query, Request, Response
 from fastapi.responses import JSONResponse
 from fastapi.security import HTTPBearer
 from pydantic_core import to_json
-from starlette.routing import Match
+from starlette.routing import BaseRoute, Match
 
 from ..transducer import Transducer
 from ..types import TransduceError
@@ -34,6 +34,7 @@ from .regressing import Sizes, condition, predict
 from .schemas import JSON, NPZ, problems
 from .workers import Workers
 
+ExceptionHandler = Callable[[Request, Exception], Awaitable[Response]]
 SWEEP = 10.0  # seconds between looks for operators that expired
 
 
@@ -142,7 +143,7 @@ def make_app(
         """That the server works; no token is asked for."""
         return schemas.Health(status="ok", operators=len(operators), bytes=operators.bytes)
 
-    handlers: dict[Any, Any] = {
+    handlers: dict[int | type[Exception], ExceptionHandler] = {
         RefusedError: _refused,
         TransduceError: _unfit,
         405: _not_allowed([*app.routes, *api.routes]),
@@ -154,7 +155,7 @@ def make_app(
     return app
 
 
-def _sweeping(operators: Operators) -> Callable[[FastAPI], Any]:
+def _sweeping(operators: Operators) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
     """For as long as the app runs, what expires is forgotten even if nobody asks for anything."""
 
     @asynccontextmanager
@@ -171,7 +172,7 @@ def _sweeping(operators: Operators) -> Callable[[FastAPI], Any]:
     return lifespan
 
 
-async def _reader(request: Request, most: int) -> Callable[[], Mapping[str, Any]]:
+async def _reader(request: Request, most: int) -> Callable[[], Mapping[str, object]]:
     """What reads the fields of a request's body, once it is called in a thread."""
     body, kind = (
         await request.body(),
@@ -202,11 +203,12 @@ def _described(stored: Stored, seconds: float) -> schemas.Operator:
     )
 
 
-async def _refused(_: Request, refused: Any) -> Response:
+async def _refused(_: Request, refused: Exception) -> Response:
+    assert isinstance(refused, RefusedError)
     return JSONResponse({"detail": refused.detail}, refused.status, refused.headers)
 
 
-async def _unfit(_: Request, error: Any) -> Response:
+async def _unfit(_: Request, error: Exception) -> Response:
     status = (
         413
         if isinstance(error, TooLargeError)
@@ -217,16 +219,16 @@ async def _unfit(_: Request, error: Any) -> Response:
     return JSONResponse({"detail": str(error)}, status)
 
 
-def _not_allowed(routes: list[Any]) -> Callable[[Request, Any], Any]:
+def _not_allowed(routes: list[BaseRoute]) -> ExceptionHandler:
     """Starlette names the methods of one route alone; here those of all routes that the path
     fits."""
 
-    async def answer(request: Request, _: Any) -> Response:
+    async def answer(request: Request, _: Exception) -> Response:
         methods = {
             method
             for route in routes
             if route.matches(request.scope)[0] != Match.NONE
-            for method in route.methods
+            for method in getattr(route, "methods", ())
         }
         allowed = ", ".join(sorted(methods))
         return JSONResponse(

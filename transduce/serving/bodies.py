@@ -14,7 +14,6 @@ import math
 import zipfile
 from collections.abc import Mapping
 from itertools import chain
-from typing import Any
 
 import numpy as np
 from pydantic_core import from_json
@@ -126,7 +125,7 @@ def _read_entry(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> np.ndarray:
     return _finite(array.astype(dtype.newbyteorder("=")), name)
 
 
-def read_json(body: bytes, most: int) -> dict[str, Any]:
+def read_json(body: bytes, most: int) -> dict[str, object]:
     """The object that a JSON body is, its lists as arrays of finite numbers in double precision.
     most: the bytes that are allowed, of which each list and each number takes its share.
 
@@ -162,7 +161,7 @@ def read_json(body: bytes, most: int) -> dict[str, Any]:
     }
 
 
-def _array(values: list[Any], name: str) -> np.ndarray:
+def _array(values: list, name: str) -> np.ndarray:
     """Nested lists as an array, one level at a time."""
     shape = [len(values)]
     while set(map(type, values)) == {list} and len(shape) < AXES:
@@ -247,7 +246,7 @@ def _finite(array: np.ndarray, name: str) -> np.ndarray:
     return array
 
 
-def write_npz(arrays: Mapping[str, Any]) -> bytes:
+def write_npz(arrays: Mapping[str, object]) -> bytes:
     """Named arrays as the bytes of an npz file."""
     buffer = io.BytesIO()
     np.savez(buffer, **{name: np.asarray(array) for name, array in arrays.items()})  # type: ignore[arg-type]

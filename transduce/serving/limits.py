@@ -20,9 +20,10 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
 from typing import Any
 
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+Scope = MutableMapping[str, Any]  # as ASGI has it
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 SLICE = 2**16  # bytes of an answer that are sent at once
@@ -198,9 +199,9 @@ class Guard:
 
     def _counting(self, send: Send) -> Send:
         """Answers go out no faster than they are read, and only so many may wait for that."""
-        begun: list[MutableMapping[str, Any]] = []
+        begun: list[Message] = []
 
-        async def counted(message: MutableMapping[str, Any]) -> None:
+        async def counted(message: Message) -> None:
             if message["type"] == "http.response.start":
                 begun.append(message)
                 return
@@ -239,11 +240,9 @@ class Guard:
 
 def _replaying(body: bytes, receive: Receive) -> Receive:
     """What an app receives: the body at once, then whatever comes."""
-    messages: list[MutableMapping[str, Any]] = [
-        {"type": "http.request", "body": body, "more_body": False}
-    ]
+    messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
-    async def replay() -> MutableMapping[str, Any]:
+    async def replay() -> Message:
         return messages.pop() if messages else await receive()
 
     return replay

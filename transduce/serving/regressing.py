@@ -12,7 +12,6 @@ import math
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -21,6 +20,8 @@ from ..types import ExampleSet, TransduceError
 from .bodies import TooLargeError
 from .operators import Regressed
 from .warned import collecting_warnings
+
+Prediction = dict[str, np.ndarray | float | list[str]]  # arrays, milliseconds and warnings
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class Sizes:
 
 
 def condition(
-    models: Mapping[str, Transducer], fields: Mapping[str, Any], model: str, sizes: Sizes
+    models: Mapping[str, Transducer], fields: Mapping[str, object], model: str, sizes: Sizes
 ) -> Regressed:
     """Regress the operator that the examples in a request come from.
 
@@ -82,7 +83,7 @@ def condition(
     return Regressed(name, O, 1000 * (time.perf_counter() - start), said)
 
 
-def predict(O: ConditionedOperator, fields: Mapping[str, Any], sizes: Sizes) -> dict[str, Any]:
+def predict(O: ConditionedOperator, fields: Mapping[str, object], sizes: Sizes) -> Prediction:
     """Predictions u for the queries in a request, with low and high if it asks for a band,
     milliseconds and warnings.
 
@@ -138,7 +139,7 @@ def _systems(T: Transducer) -> int:
 
 
 def _check_names(
-    fields: Mapping[str, Any], required: tuple[str, ...], optional: tuple[str, ...]
+    fields: Mapping[str, object], required: tuple[str, ...], optional: tuple[str, ...]
 ) -> None:
     if not set(required) <= set(fields) <= {*required, *optional}:
         received = ", ".join(sorted(name[:50] for name in fields)) or "none"
@@ -148,7 +149,7 @@ def _check_names(
         )
 
 
-def _functions(fields: Mapping[str, Any], name: str, sizes: Sizes) -> np.ndarray:
+def _functions(fields: Mapping[str, object], name: str, sizes: Sizes) -> np.ndarray:
     """A field of functions, in single precision, in which models compute."""
     f = fields[name]
     if not isinstance(f, np.ndarray) or f.ndim < 2 or f.size == 0:
@@ -169,7 +170,7 @@ def _functions(fields: Mapping[str, Any], name: str, sizes: Sizes) -> np.ndarray
         return f.astype(np.float32)
 
 
-def _positions(fields: Mapping[str, Any], name: str, sizes: Sizes) -> np.ndarray | None:
+def _positions(fields: Mapping[str, object], name: str, sizes: Sizes) -> np.ndarray | None:
     x = fields.get(name)
     if name not in fields:
         return None
@@ -183,7 +184,7 @@ def _positions(fields: Mapping[str, Any], name: str, sizes: Sizes) -> np.ndarray
 
 
 def _where(
-    fields: Mapping[str, Any], dims: int, sizes: Sizes
+    fields: Mapping[str, object], dims: int, sizes: Sizes
 ) -> tuple[int, ...] | np.ndarray | None:
     """`at`, as the library takes it. A number of points, or two numbers in two dimensions, are a
     uniform grid; other values are positions."""
@@ -208,7 +209,7 @@ def _where(
     return tuple(map(int, counts))
 
 
-def _number(value: Any, name: str, expected: str) -> float:
+def _number(value: object, name: str, expected: str) -> float:
     number = value.item() if isinstance(value, np.ndarray) and value.ndim == 0 else value
     if isinstance(number, bool) or not isinstance(number, int | float) or abs(number) > 1e9:
         raise TransduceError(f"{name} is {str(value)[:50]}; expected {expected}.")

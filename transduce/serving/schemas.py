@@ -8,6 +8,7 @@ from pydantic import BaseModel, Field, WithJsonSchema
 
 from .regressing import Sizes
 
+Schema = dict[str, Any]  # JSON schema, and what OpenAPI adds to it
 JSON, NPZ = "application/json", "application/x-npz"
 MEANINGS = {
     400: "The body cannot be read.",
@@ -23,7 +24,7 @@ MEANINGS = {
 }
 
 
-def _nested(levels: int) -> dict[str, Any]:
+def _nested(levels: int) -> Schema:
     return (
         {"type": "array", "minItems": 1, "items": _nested(levels - 1)}
         if levels
@@ -100,7 +101,7 @@ class Health(BaseModel):
     bytes: int = Field(description="that the operators take")
 
 
-def _body(required: list[str], fields: dict[str, Any], example: dict[str, Any]) -> dict[str, Any]:
+def _body(required: list[str], fields: Schema, example: dict[str, object]) -> Schema:
     """A body that is JSON with these fields, or npz with arrays of these names."""
     schema = {
         "type": "object",
@@ -127,7 +128,7 @@ QUERIES = _body(
     {"v": FUNCTIONS, "x": POSITIONS, "at": AT, "band": BAND},
     {"v": [ROW], "at": 5, "band": 0.9},
 )
-PREDICTED: dict[int | str, dict[str, Any]] = {
+PREDICTED: dict[int | str, Schema] = {
     200: {
         "content": {
             NPZ: {
@@ -142,7 +143,7 @@ PREDICTED: dict[int | str, dict[str, Any]] = {
 }
 
 
-def examples(models: list[str]) -> dict[str, Any]:
+def examples(models: list[str]) -> Schema:
     """The body of a regression by one of these models."""
     fields = {
         "v": FUNCTIONS,
@@ -153,6 +154,6 @@ def examples(models: list[str]) -> dict[str, Any]:
     return _body(["v", "u"], fields, {"v": [ROW], "u": [ROW[::-1]]})
 
 
-def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
+def problems(*statuses: int) -> dict[int | str, Schema]:
     """The descriptions of these refusals."""
     return {status: {"model": Problem, "description": MEANINGS[status]} for status in statuses}

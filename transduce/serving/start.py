@@ -12,13 +12,13 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
 
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from ..files import brief
 from ..types import TransduceError
+from .limits import App
 from .warned import telling_warnings
 
 CONNECTIONS = 128  # at once; one more is answered with 503
@@ -41,8 +41,8 @@ class Protocol(H11Protocol):
             self.waiting.cancel()
             self.waiting = None
 
-    def connection_made(self, transport: Any) -> None:
-        super().connection_made(transport)
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)  # type: ignore[arg-type]
         self._wait(for_client=True)
 
     def data_received(self, data: bytes) -> None:
@@ -76,7 +76,7 @@ class Server(uvicorn.Server):
         self.ready()
 
 
-def start(app: Any, host: str, port: int, ready: Callable[[str], None] | None = None) -> None:
+def start(app: App, host: str, port: int, ready: Callable[[str], None] | None = None) -> None:
     """Serve until Ctrl-C or SIGTERM, which let requests under way end. port: 0 for any that is
     free. ready: called with the address once it listens."""
     listening = bound(host, port)
@@ -86,7 +86,7 @@ def start(app: Any, host: str, port: int, ready: Callable[[str], None] | None = 
         make_server(app, lambda: ready(url) if ready else None).run([listening])
 
 
-def make_server(app: Any, ready: Callable[[], None]) -> Server:
+def make_server(app: App, ready: Callable[[], None]) -> Server:
     """The server of an app, with its limits."""
     config = uvicorn.Config(
         app,

@@ -1,25 +1,21 @@
-"""A classification in context with the interface of scikit-learn.
+"""In-context classification with the interface of scikit-learn.
 
-    fit(X, y)
-    conditions T on the examples (v_i, u_i) = (row i of X, the one-hot vector of class y_i)
-    predict_proba(X)
-    softmax(beta T(D)(v)) for each row v, averaged over beta as likely as the
-    examples, left out one by one, make it
+    fit(X, y)          conditions T on (v_i, u_i) = (row i of X, the one-hot vector of class y_i)
+    predict_proba(X)   softmax(beta T(D)(v)) for each row v, averaged over beta, weighted by the
+                       leave-one-out likelihood of the examples
 
-Rows are images, by their pixels from 0 to 1. With vectors=True they are any vectors instead:
-columns, each brought from its range over the examples to [0, 1], are squares of an image.
-scikit-learn's checks are of such tables and hold with vectors=True; CANNOT_APPLY names those that
-do not."""
+Rows are images with pixels from 0 to 1. With vectors=True rows are vectors: each column is scaled
+from its range over the examples to [0, 1] and fills a square of an image. scikit-learn's estimator
+checks use such tables and pass with vectors=True, except those in CANNOT_APPLY."""
 
 from __future__ import annotations
 
 import math
 import warnings
-from typing import Any
+from collections.abc import Mapping
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -35,24 +31,27 @@ JSON = (str, int, float, bool)
 
 
 class TransducerClassifier(Saved, ClassifierMixin, BaseEstimator):
-    """Two to ten classes of images from a few examples, in one pass: nothing is fitted.
+    """Two to ten classes of images from a few examples, in one pass without training.
 
-    model: bundled weights by name, a .safetensors file, or a `Transducer` from images to classes.
-    scale: whether to bring pixels to [0, 1] from their range over the examples, such as 0 to 255.
-    vectors: whether rows are vectors rather than images.
+    Args:
+        model: bundled weights by name, a .safetensors file, or a `Transducer` from images to
+            classes.
+        scale: whether to scale pixels from their range over the examples, such as 0 to 255, to
+            [0, 1].
+        vectors: whether rows are vectors rather than images.
 
     >>> # images: (100, 784), labels: any
     >>> TransducerClassifier().fit(images, labels).predict(new)
     """
 
     def __init__(
-        self, model: Any = "images", scale: Any = False, vectors: Any = False
+        self, model: object = "images", scale: object = False, vectors: object = False
     ):  # scikit-learn asks for no checks before `fit`
         self.model = model
         self.scale = scale
         self.vectors = vectors
 
-    def fit(self, X: Any, y: Any) -> TransducerClassifier:
+    def fit(self, X: object, y: object) -> TransducerClassifier:
         """Condition the model on the examples."""
         y = self._labels(y)
         X = self._rows(X, fitting=True)
@@ -86,7 +85,7 @@ class TransducerClassifier(Saved, ClassifierMixin, BaseEstimator):
         self.classes_, self.model_, self.X_, self.y_, self._scaling = classes, T, X, labels, units
         return self
 
-    def predict_proba(self, X: Any) -> NDArray[Any]:
+    def predict_proba(self, X: object) -> np.ndarray:
         """The probability of each of `classes_`."""
         check_is_fitted(self, "operator_")
         images = self._images(self._rows(X), self.model_.V.size, *self._scaling)
@@ -94,13 +93,13 @@ class TransducerClassifier(Saved, ClassifierMixin, BaseEstimator):
             :, : len(self.classes_)
         ]
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The likeliest class."""
+    def predict(self, X: object) -> np.ndarray:
+        """The most probable class."""
         p = self.predict_proba(X)
         return self.classes_[p.argmax(1)]
 
-    def _labels(self, y: Any) -> NDArray[Any]:
-        """y as scikit-learn reads it, or an error that says what is wrong with it."""
+    def _labels(self, y: object) -> np.ndarray:
+        """y as scikit-learn reads it; raises an error with a remedy otherwise."""
         try:
             return validate_data(self, y=y)
         except ValueError as error:
@@ -113,8 +112,8 @@ class TransducerClassifier(Saved, ClassifierMixin, BaseEstimator):
                 f"{error} Give y as n labels, one for each row of X{one_hot}."
             ) from None
 
-    def _rows(self, X: Any, fitting: bool = False) -> NDArray[Any]:
-        """X as scikit-learn reads it, or an error that says what is wrong with it."""
+    def _rows(self, X: object, fitting: bool = False) -> np.ndarray:
+        """X as scikit-learn reads it; raises an error with a remedy otherwise."""
         what, shape = (
             "vector" if self.vectors else "image",
             tuple(getattr(X, "shape", (0, 0))),
@@ -130,7 +129,9 @@ class TransducerClassifier(Saved, ClassifierMixin, BaseEstimator):
                 f"data: {how}."
             )
         try:
-            X = validate_data(self, X, dtype=np.float64, reset=fitting, ensure_all_finite=False)
+            rows: np.ndarray = validate_data(
+                self, X, dtype=np.float64, reset=fitting, ensure_all_finite=False
+            )
         except ValueError as error:
             remedy = (
                 "Expected rows of numbers, one or more, with the same columns in fit and predict."
@@ -141,29 +142,27 @@ class TransducerClassifier(Saved, ClassifierMixin, BaseEstimator):
                 side = math.isqrt(self.n_features_in_)
                 remedy = f"Bring images to {side} x {side} pixels: see transduce.families.resized."
             raise TransduceError(f"{error} {remedy}") from None
-        wrong = np.argwhere(~np.isfinite(X))
+        wrong = np.argwhere(~np.isfinite(rows))
         if len(wrong):
             row, column = wrong[0].tolist()
             raise TransduceError(
-                f"X has NaN or infinite values, {len(wrong)} of {X.size}, the first in row {row}, "
-                f"column {column}; expected finite "
-                "numbers. Drop those rows or fill the gaps."
+                f"X has NaN or infinite values, {len(wrong)} of {rows.size}, the first in row "
+                f"{row}, column {column}; expected finite numbers. Drop those rows or fill the "
+                "gaps."
             )
-        return X
+        return rows
 
-    def _units(self, X: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-        """The least value and the range of what becomes [0, 1]: of each column of vectors, of all
-        pixels of images alike."""
+    def _units(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The minimum and the range of the values that are scaled to [0, 1]: per column for
+        vectors, over all pixels for images."""
         if not self.vectors and not self.scale:
             return np.zeros(()), np.ones(())
         axis = 0 if self.vectors else None
         low, high = X.min(axis), X.max(axis)
         return np.asarray(low), np.where(high > low, high - low, 1.0)
 
-    def _images(
-        self, X: NDArray[Any], pixels: int, low: NDArray[Any], unit: NDArray[Any]
-    ) -> NDArray[Any]:
-        """What the model reads: rows of pixels."""
+    def _images(self, X: np.ndarray, pixels: int, low: np.ndarray, unit: np.ndarray) -> np.ndarray:
+        """Rows of pixels, as the model reads them."""
         columns, side = X.shape[1], math.isqrt(pixels)
         if self.vectors and columns > pixels:
             raise TransduceError(
@@ -191,7 +190,7 @@ class TransducerClassifier(Saved, ClassifierMixin, BaseEstimator):
         scaled = np.clip((X - low) / unit, -1, 2).astype(np.float32)
         return scaled[:, squares(columns, side)] if self.vectors else scaled
 
-    def _more(self) -> dict[str, Any]:
+    def _more(self) -> dict[str, object]:
         classes = self.classes_.tolist()
         if not all(isinstance(label, JSON) for label in classes):
             raise TransduceError(
@@ -203,20 +202,20 @@ class TransducerClassifier(Saved, ClassifierMixin, BaseEstimator):
             "dtype": self.classes_.dtype.str if self.classes_.dtype != object else "object",
         }
 
-    def _outputs(self, y: Any, card: dict[str, Any]) -> Any:
-        return np.array(card["classes"], dtype=np.dtype(card["dtype"]))[y]
+    def _outputs(self, y: np.ndarray, card: Mapping[str, object]) -> np.ndarray:
+        return np.array(card["classes"], dtype=np.dtype(str(card["dtype"])))[y]
 
 
-def squares(columns: int, side: int) -> NDArray[Any]:
-    """Which column each pixel shows: all of them, in turn, in squares as large as there is room
-    for."""
+def squares(columns: int, side: int) -> np.ndarray:
+    """The column that each pixel shows. Each column fills a square of the image, as large as
+    possible."""
     across = math.ceil(math.sqrt(columns))
     place = np.arange(side) * across // side
     return (place[:, None] * across + place).ravel() % columns
 
 
-def _numbered(y: Any) -> tuple[NDArray[Any], NDArray[Any]]:
-    """The classes in order, and the number of each label's."""
+def _numbered(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The sorted classes, and the index of each label among them."""
     values = y.tolist()
     missing = sum(value is None for value in values)
     if missing:

@@ -1,14 +1,14 @@
-"""Fitted estimators in .safetensors files: the examples, the parameters and the name of the model;
-no pickle.
+"""Fitted estimators in .safetensors files, without pickle.
 
-An estimator is what it was fitted to, so that loading it is fitting it again.
-"""
+A file holds the examples, the parameters and the name of the model. Loading fits the estimator to
+the examples again."""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -19,10 +19,12 @@ from ..storage import check_writable
 from ..transducer import Transducer
 from ..types import TransduceError
 
+Estimator = TypeVar("Estimator", bound="Saved")
+
 
 class Saved:
-    """An estimator with a parameter `model`, and, once it is fitted, its examples X_ and y_ as
-    arrays of numbers."""
+    """An estimator with a parameter `model`. Once fitted, it has its examples as arrays X_ and
+    y_."""
 
     def save(self, path: str | Path, force: bool = False) -> None:
         """Write the examples and the name of the model to a .safetensors file; no pickle."""
@@ -47,7 +49,7 @@ class Saved:
         )
 
     @classmethod
-    def load(cls, path: str | Path) -> Any:
+    def load(cls: type[Estimator], path: str | Path) -> Estimator:
         """The estimator that `save` wrote, fitted. It warns if the model's weights have changed
         since."""
         tensors, card = weights.load(Path(path))
@@ -70,15 +72,15 @@ class Saved:
             )
         return estimator
 
-    def _more(self) -> dict[str, Any]:
-        """What else a card says."""
+    def _more(self) -> dict[str, object]:
+        """Further entries of the card."""
         return {}
 
-    def _outputs(self, y: Any, card: dict[str, Any]) -> Any:
-        """What was fitted to, from the numbers that were written and the card."""
+    def _outputs(self, y: np.ndarray, card: Mapping[str, object]) -> np.ndarray:
+        """The outputs that the estimator was fitted to, from the stored numbers and the card."""
         return y
 
     def _checksum(self) -> str:
-        """Of the model's weights."""
+        """The checksum of the model's weights."""
         name = str(self.model)  # type: ignore[attr-defined]
         return weights.checksums().get(f"{name}.safetensors") or weights.sha256(Path(name))
