@@ -15,26 +15,24 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Annotated
 
-import numpy as np
-from fastapi import APIRouter, Depends, FastAPI, Query, Request, Response
+from fastapi import APIRouter, Depends, FastAPI, Request, Response
 from fastapi.responses import JSONResponse
 from fastapi.security import HTTPBearer
-from pydantic_core import to_json
 from starlette.routing import BaseRoute, Match
 
 from ..transducer import Transducer
 from ..types import TransduceError
 from . import schemas
-from .bodies import MalformedError, TooLargeError, read_json, read_npz, write_npz
+from .bodies import MalformedError, TooLargeError
 from .limits import Guard, Limits, RefusedError
-from .operators import Operators, Stored
-from .regressing import Sizes, condition, predict
-from .schemas import JSON, NPZ, problems
+from .operators import Operators
+from .schemas import problems
+from .service import Service
 from .workers import Workers
 
 ExceptionHandler = Callable[[Request, Exception], Awaitable[Response]]
+ALWAYS = problems(413, 408, 421, 429, 503)
 SWEEP = 10.0  # seconds between looks for operators that expired
 
 
@@ -45,11 +43,18 @@ def make_app(
     workers: Workers | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> FastAPI:
-    """The app that serves these models; the first is the default."""
-    limits, workers = limits or Limits(), workers or Workers()
+    """The app that serves models.
+
+    Args:
+        models: by name; the first is the default.
+        limits: on requests.
+        operators: where regressed operators are kept.
+        workers: threads that regress and predict.
+        clock: seconds, for the rate of requests.
+    """
+    limits = limits or Limits()
     operators = Operators() if operators is None else operators  # an empty one is false
-    default = next(iter(models))
-    sizes = Sizes(answer=limits.body_bytes // 8)
+    service = Service(models, limits, operators, workers or Workers())
     app = FastAPI(
         title="transduce",
         description=__doc__,
@@ -58,91 +63,8 @@ def make_app(
         lifespan=_sweeping(operators),
     )
     app.add_middleware(Guard, limits=limits, clock=clock)
-    locked = (
-        [] if limits.token is None else [Depends(HTTPBearer(auto_error=False))]
-    )  # for the description: `Guard` asks for it
-    always = problems(413, 408, 421, 429, 503)
-    api = APIRouter(dependencies=locked, responses=always | (problems(401) if locked else {}))
-
-    def found(id: str) -> Stored:
-        stored = operators.get(id)
-        if stored is None:
-            kept = (
-                f"they are kept for {operators.seconds:g} s after they are last used, "
-                "or less if there are many"
-            )
-            raise RefusedError(
-                404,
-                f"there is no operator {id[:50]!r}, or no longer: {kept}. Send its examples again.",
-            )
-        return stored
-
-    @api.post(
-        "/operators",
-        status_code=201,
-        responses=problems(400, 415, 422),
-        openapi_extra=schemas.examples(list(models)),
-    )
-    async def regress(
-        request: Request,
-        response: Response,
-        model: Annotated[str | None, Query(description="used if the body names none")] = None,
-    ) -> schemas.Operator:
-        """Regress the operator that examples come from."""
-        read = await _reader(request, limits.body_bytes)
-        stored = operators.add(
-            await workers.run(lambda: condition(models, read(), model or default, sizes))
-        )
-        response.headers["location"] = f"/operators/{stored.id}"
-        return _described(stored, operators.seconds)
-
-    @api.post(
-        "/operators/{id}/predict",
-        response_model=schemas.Prediction,
-        responses=problems(400, 404, 415, 422) | schemas.PREDICTED,
-        openapi_extra=schemas.QUERIES,
-    )
-    async def apply(id: str, request: Request) -> Response:
-        """Predict u for queries."""
-        stored, read = found(id), await _reader(request, limits.body_bytes)
-        kind = NPZ if NPZ in request.headers.get("accept", "") else JSON
-
-        def work() -> bytes:
-            answer = predict(stored.regressed.operator, read(), sizes)
-            if kind == JSON:
-                return to_json(answer, fallback=np.ndarray.tolist)
-            return write_npz({name: value for name, value in answer.items() if name != "warnings"})
-
-        return Response(await workers.run(work), media_type=kind)
-
-    @api.get("/operators/{id}", responses=problems(404))
-    async def describe(id: str) -> schemas.Operator:
-        """What an operator is made of; that counts as a use of it."""
-        return _described(found(id), operators.seconds)
-
-    @api.delete("/operators/{id}", status_code=204, responses=problems(404))
-    async def forget(id: str) -> None:
-        """Forget an operator at once."""
-        operators.remove(found(id).id)
-
-    @api.get("/models")
-    async def list_models() -> list[schemas.Model]:
-        """The models that can be named."""
-        return [
-            schemas.Model(
-                name=name,
-                dimensions=T.V.dims,
-                channels={"v": T.V.channels, "u": T.U.channels},
-                bands=T.leaves_out,
-            )
-            for name, T in models.items()
-        ]
-
-    @app.get("/health", responses=always)
-    async def health() -> schemas.Health:
-        """That the server works; no token is asked for."""
-        return schemas.Health(status="ok", operators=len(operators), bytes=operators.bytes)
-
+    api = _routes(service)
+    app.get("/health", responses=ALWAYS)(service.health)
     handlers: dict[int | type[Exception], ExceptionHandler] = {
         RefusedError: _refused,
         TransduceError: _unfit,
@@ -155,8 +77,31 @@ def make_app(
     return app
 
 
+def _routes(service: Service) -> APIRouter:
+    """The routes that need the token, if there is one. `Guard` asks for it; here it is
+    described."""
+    locked = [] if service.limits.token is None else [Depends(HTTPBearer(auto_error=False))]
+    api = APIRouter(dependencies=locked, responses=ALWAYS | (problems(401) if locked else {}))
+    api.post(
+        "/operators",
+        status_code=201,
+        responses=problems(400, 415, 422),
+        openapi_extra=schemas.examples(list(service.models)),
+    )(service.regress)
+    api.post(
+        "/operators/{id}/predict",
+        response_model=schemas.Prediction,
+        responses=problems(400, 404, 415, 422) | schemas.PREDICTED,
+        openapi_extra=schemas.QUERIES,
+    )(service.apply)
+    api.get("/operators/{id}", responses=problems(404))(service.describe)
+    api.delete("/operators/{id}", status_code=204, responses=problems(404))(service.forget)
+    api.get("/models")(service.list_models)
+    return api
+
+
 def _sweeping(operators: Operators) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
-    """For as long as the app runs, what expires is forgotten even if nobody asks for anything."""
+    """Drops expired operators while the app runs, even without requests."""
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -170,37 +115,6 @@ def _sweeping(operators: Operators) -> Callable[[FastAPI], AbstractAsyncContextM
         task.cancel()
 
     return lifespan
-
-
-async def _reader(request: Request, most: int) -> Callable[[], Mapping[str, object]]:
-    """What reads the fields of a request's body, once it is called in a thread."""
-    body, kind = (
-        await request.body(),
-        request.headers.get("content-type", "").partition(";")[0].strip().lower(),
-    )
-    if kind not in (JSON, NPZ):
-        raise RefusedError(
-            415,
-            f"the body is of the type {kind[:50]!r}; expected the header Content-Type: {JSON}, or "
-            f"{NPZ}.",
-        )
-
-    return lambda: read_json(body, most) if kind == JSON else read_npz(body, most)
-
-
-def _described(stored: Stored, seconds: float) -> schemas.Operator:
-    regressed, examples = stored.regressed, stored.regressed.operator.examples
-    return schemas.Operator(
-        id=stored.id,
-        model=regressed.model,
-        n=len(examples),
-        v=list(examples.v.shape),
-        u=list(examples.u.shape),
-        bytes=stored.bytes,
-        expires_in=seconds,
-        milliseconds=regressed.milliseconds,
-        warnings=regressed.warnings,
-    )
 
 
 async def _refused(_: Request, refused: Exception) -> Response:
@@ -220,8 +134,8 @@ async def _unfit(_: Request, error: Exception) -> Response:
 
 
 def _not_allowed(routes: list[BaseRoute]) -> ExceptionHandler:
-    """Starlette names the methods of one route alone; here those of all routes that the path
-    fits."""
+    """An answer that names the methods of all routes with this path. Starlette names those of one
+    route only."""
 
     async def answer(request: Request, _: Exception) -> Response:
         methods = {

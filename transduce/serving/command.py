@@ -27,26 +27,26 @@ def serve(
     expire: float,
     say: Callable[[str], None],
 ) -> None:
-    """Serve models by name, or from their files, until stopped. `say` is told the address."""
+    """Serve models until stopped.
+
+    Args:
+        models: names of bundled models, or files.
+        host: the address to listen on.
+        port: 0 for any free port.
+        token: what clients must send, if anything.
+        body_bytes: the largest body of a request.
+        rate: requests per second that an address may send.
+        expire: seconds after its last use until an operator is dropped.
+        say: prints a line.
+    """
     loopback = is_loopback(host)
     if not loopback and token is None:
         raise TransduceError(
             f"{host} can be reached from other machines; expected a token. Set TRANSDUCE_TOKEN, "
             "or leave out --host."
         )
-    if token is not None and (
-        len(token) < TOKEN or not token.isascii() or not token.isprintable() or " " in token
-    ):
-        raise TransduceError(
-            f"the token has {len(token)} characters; expected {TOKEN} or more, of ASCII without "
-            "blanks. Try `openssl rand -hex 16`."
-        )
-    stems = [Path(name).stem for name in models]
-    if len(set(stems)) < len(stems):
-        raise TransduceError(
-            f"the models are called {', '.join(stems)}; expected each name once. Leave one out, "
-            "or rename its file."
-        )
+    _check_token(token)
+    stems = _stems(models)
     torch.set_num_threads(1)  # requests share the cores
     app = make_app(
         {stem: Transducer.from_pretrained(name) for stem, name in zip(stems, models, strict=True)},
@@ -69,3 +69,24 @@ def serve(
         )
 
     start(app, host, port, ready)
+
+
+def _check_token(token: str | None) -> None:
+    if token is not None and (
+        len(token) < TOKEN or not token.isascii() or not token.isprintable() or " " in token
+    ):
+        raise TransduceError(
+            f"the token has {len(token)} characters; expected {TOKEN} or more, of ASCII without "
+            "blanks. Try `openssl rand -hex 16`."
+        )
+
+
+def _stems(models: Sequence[str]) -> list[str]:
+    """The names under which models are served; raises an error if two are equal."""
+    stems = [Path(name).stem for name in models]
+    if len(set(stems)) < len(stems):
+        raise TransduceError(
+            f"the models are called {', '.join(stems)}; expected each name once. Leave one out, "
+            "or rename its file."
+        )
+    return stems
