@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import shlex
 import time
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -30,61 +31,134 @@ from .options import (
 from .printing import print_table, say
 
 if TYPE_CHECKING:
-    from ..types import Regressor
+    from ..evaluation import Row
+    from ..types import OperatorFamily, Regressor
 
+Options = dict[str, dict[str, object]]  # of each family, None where not given
 SIZES = [5, 10, 20, 50, 100, 200, 500]
-BESIDE = {
-    "adr": ["kernel-ridge"],
-    "burgers": ["identity", "kernel-ridge"],
-}  # what others are measured beside
+ADR = ("k_max", "length_scale", "t", "v_length_scale")
+BURGERS = ("amplitude", "nu", "start", "increment", "resolution")
+BASELINES = {"adr": ["kernel-ridge"], "burgers": ["identity", "kernel-ridge"]}  # always measured
+
+Names = Annotated[
+    list[str], typer.Argument(help="Bundled models, .safetensors files, or rivals such as fno.")
+]
+Examples = Annotated[
+    Any,
+    typer.Option(
+        parser=numbers,
+        metavar="N,N,...",
+        help=f"Numbers of examples; default: of {SIZES} those that --data allows.",
+    ),
+]
+Operators = Annotated[
+    int | None,
+    typer.Option(
+        min=1, help="How many unseen operators; default: 100, or all that --data holds if fewer."
+    ),
+]
+Queries = Annotated[int, typer.Option(min=1, help="How many functions of each to predict.")]
+Data = Annotated[
+    Path | None,
+    typer.Option(help="Your own operators: v and u of shape (operator, example, *grid)."),
+]
+Family = Annotated[str | None, typer.Option(help="The family: adr or burgers; default: adr.")]
+InputLengthScale = Annotated[
+    float | None, typer.Option(min=0.01, help="adr: of the inputs v; default: 0.2.")
+]
+Results = Annotated[Path | None, typer.Option(help="A .json file for the results.")]
+Experiment = Annotated[
+    str, typer.Argument(help="The experiment, as adr; an unknown name lists all.")
+]
+Quick = Annotated[
+    bool, typer.Option("--quick", help="Everything, but small: minutes. Its numbers mean little.")
+]
+Only = Annotated[
+    str | None,
+    typer.Option(metavar="PART,...", help="Some of its tables and figures; default: all."),
+]
+ResultsFolder = Annotated[
+    Path | None,
+    typer.Option(help="The folder of results; default: results/NAME, or results/NAME-quick."),
+]
+WorkFolder = Annotated[
+    Path | None,
+    typer.Option(
+        help="The folder of unfinished work; default: runs/reproduce/NAME, or NAME-quick."
+    ),
+]
 
 
 def evaluate(
-    regressors: Annotated[
-        list[str], typer.Argument(help="Bundled models, .safetensors files, or rivals such as fno.")
-    ],
-    n: Annotated[
-        Any,
-        typer.Option(
-            parser=numbers,
-            metavar="N,N,...",
-            help=f"Numbers of examples; default: of {SIZES} those that --data allows.",
-        ),
-    ] = None,
-    operators: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="How many unseen operators; default: 100, or all that --data holds if fewer.",
-        ),
-    ] = None,
-    queries: Annotated[
-        int, typer.Option(min=1, help="How many functions of each to predict.")
-    ] = 50,
-    data: Annotated[
-        Path | None,
-        typer.Option(help="Your own operators: v and u of shape (operator, example, *grid)."),
-    ] = None,
-    family: Annotated[
-        str | None, typer.Option(help="The family: adr or burgers; default: adr.")
-    ] = None,
+    regressors: Names,
+    n: Examples = None,
+    operators: Operators = None,
+    queries: Queries = 50,
+    data: Data = None,
+    family: Family = None,
     k_max: KMax = None,
     length_scale: LengthScale = None,
     t: Time = None,
-    v_length_scale: Annotated[
-        float | None, typer.Option(min=0.01, help="adr: of the inputs v; default: 0.2.")
-    ] = None,
+    v_length_scale: InputLengthScale = None,
     amplitude: Amplitude = None,
     nu: Viscosity = None,
     start: Start = None,
     increment: Increment = None,
     resolution: Resolution = None,
     seed: Seed = 0,
-    out: Annotated[Path | None, typer.Option(help="A .json file for the results.")] = None,
+    out: Results = None,
     force: Force = False,
 ) -> None:
-    """Measure regressors on unseen operators, of a family or your own, beside kernel ridge tuned by
-    leave-one-out."""
+    """Measure regressors on unseen operators, of a family or your own, compared with kernel ridge
+    tuned by leave-one-out."""
+    from ..storage import check_writable
+
+    if out is not None:
+        check_writable(out, force, (".json",))
+    of_burgers = (amplitude, nu, start, increment, resolution)
+    options = {
+        "adr": dict(zip(ADR, (k_max, length_scale, t, v_length_scale), strict=True)),
+        "burgers": dict(zip(BURGERS, of_burgers, strict=True)),
+    }
+    B = _family(data, family, options)
+    n, operators = _sizes(B, n, operators, queries)
+    rows = _measured([*regressors, *BASELINES[family or "adr"]], B, n, operators, queries, seed)
+    settings = {"data": data} if data is not None else _settings(B, family or "adr", options)
+    what = ", ".join(f"{name} = {value}" for name, value in settings.items())
+    print_table(
+        rows, title=f"relative MSE of {operators} operators, {queries} queries each, {what}"
+    )
+    if out is not None:
+        sizes = {"n": ",".join(map(str, n)), "operators": operators, "queries": queries}
+        _write(out, rows, regressors, repr(B), {**sizes, **settings, "seed": seed})
+
+
+def _sizes(
+    B: OperatorFamily, n: list[int] | None, operators: int | None, queries: int
+) -> tuple[list[int], int]:
+    """The numbers of examples and of operators: as asked for, or as many as a file allows."""
+    from ..storage import StoredFamily
+
+    stored, room = (
+        (len(B), B.v.shape[1] - queries) if isinstance(B, StoredFamily) else (100, SIZES[-1])
+    )
+    n = n or [size for size in SIZES if size <= room] or [max(1, room)]
+    return n, operators or min(stored, 100)
+
+
+def _measured(
+    names: list[str], B: OperatorFamily, n: list[int], operators: int, queries: int, seed: int
+) -> list[Row]:
+    """The errors of each regressor, with a progress bar on a terminal.
+
+    Args:
+        names: of models and baselines.
+        B: the family.
+        n: numbers of examples.
+        operators: number of operators.
+        queries: number of queries of each operator.
+        seed: of the draws.
+    """
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -95,36 +169,12 @@ def evaluate(
     )
 
     from ..evaluation import check_fit, evaluate, summarise
-    from ..files import provenance
     from ..random_fields import generator_for
-    from ..report import write_rows
-    from ..storage import StoredFamily, check_writable
 
-    if out is not None:
-        check_writable(out, force, (".json",))
-    of_adr = {
-        "k_max": k_max,
-        "length_scale": length_scale,
-        "t": t,
-        "v_length_scale": v_length_scale,
-    }
-    of_burgers = {
-        "amplitude": amplitude,
-        "nu": nu,
-        "start": start,
-        "increment": increment,
-        "resolution": resolution,
-    }
-    options = {"adr": of_adr, "burgers": of_burgers}
-    B = _family(data, family, options)
-    stored, room = (
-        (len(B), B.v.shape[1] - queries) if isinstance(B, StoredFamily) else (100, SIZES[-1])
-    )
-    operators = operators or min(stored, 100)
-    n = n or [size for size in SIZES if size <= room] or [max(1, room)]
-    found = _regressors([*regressors, *BESIDE[family or "adr"]])
+    found = _regressors(names)
     check_fit(found, B, n, operators, generator_for("test", seed), queries)
-    rows, console = [], Console(stderr=True)
+    rows: list[Row] = []
+    console = Console(stderr=True)
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -141,51 +191,32 @@ def evaluate(
                 regressor, B, n, operators, generator_for("test", seed), queries, advance
             )
             rows += [{"regressor": name, **row} for row in summarise(measured)]
-    settings = {"data": data} if data is not None else _settings(B, family or "adr", options)
-    what = ", ".join(f"{name} = {value}" for name, value in settings.items())
-    print_table(
-        rows, title=f"relative MSE of {operators} operators, {queries} queries each, {what}"
+    return rows
+
+
+def _write(
+    out: Path, rows: list[Row], regressors: list[str], family: str, settings: Mapping[str, object]
+) -> None:
+    """Write rows with the command that measures them again."""
+    from ..files import provenance
+    from ..report import write_rows
+
+    flags = (
+        part
+        for name, value in settings.items()
+        for part in (f"--{name.replace('_', '-')}", str(value))
     )
-    if out is not None:
-        settings = {
-            "n": ",".join(map(str, n)),
-            "operators": operators,
-            "queries": queries,
-            **settings,
-            "seed": seed,
-        }
-        flags = (
-            part
-            for name, value in settings.items()
-            for part in (f"--{name.replace('_', '-')}", str(value))
-        )
-        command = shlex.join(["transduce", "evaluate", *regressors, *flags])
-        write_rows(out, rows, command=command, family=repr(B), seed=seed, **provenance())
-        say(f"written to {out}")
+    command = shlex.join(["transduce", "evaluate", *regressors, *flags])
+    write_rows(out, rows, command=command, family=family, seed=settings["seed"], **provenance())
+    say(f"written to {out}")
 
 
 def reproduce(
-    experiment: Annotated[
-        str, typer.Argument(help="The experiment, as adr; an unknown name lists all.")
-    ],
-    quick: Annotated[
-        bool,
-        typer.Option("--quick", help="Everything, but small: minutes. Its numbers mean little."),
-    ] = False,
-    only: Annotated[
-        str | None,
-        typer.Option(metavar="PART,...", help="Some of its tables and figures; default: all."),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(help="The folder of results; default: results/NAME, or results/NAME-quick."),
-    ] = None,
-    work: Annotated[
-        Path | None,
-        typer.Option(
-            help="The folder of unfinished work; default: runs/reproduce/NAME, or NAME-quick."
-        ),
-    ] = None,
+    experiment: Experiment,
+    quick: Quick = False,
+    only: Only = None,
+    out: ResultsFolder = None,
+    work: WorkFolder = None,
     force: Force = False,
 ) -> None:
     """Measure an experiment of the paper anew, every table and figure of it, going on where it
@@ -220,7 +251,7 @@ def reproduce(
     say(f"{experiment}: {len(names)} parts, {time.perf_counter() - start:.0f} s, in {out}")
 
 
-def _family(data: Path | None, family: str | None, options: dict[str, dict[str, Any]]) -> Any:
+def _family(data: Path | None, family: str | None, options: Options) -> OperatorFamily:
     """The operators stored in `data`, or those of a family with the options that were given."""
     from ..storage import StoredFamily
     from ..types import TransduceError
@@ -236,8 +267,8 @@ def _family(data: Path | None, family: str | None, options: dict[str, dict[str, 
     return StoredFamily(data)
 
 
-def _settings(B: Any, family: str, options: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    """What the command line says of a family, ranges as they are given there."""
+def _settings(B: OperatorFamily, family: str, options: Options) -> dict[str, object]:
+    """The options of a family, as they are given on the command line."""
     values = {name: getattr(B, name) for name in options[family]}
     return {"family": family} | {
         name: ",".join(map(str, value)) if isinstance(value, tuple) else value

@@ -48,20 +48,14 @@ def serve(
     _check_token(token)
     stems = _stems(models)
     torch.set_num_threads(1)  # requests share the cores
-    app = make_app(
-        {stem: Transducer.from_pretrained(name) for stem, name in zip(stems, models, strict=True)},
-        Limits(
-            body_bytes=body_bytes,
-            bodies_bytes=4 * body_bytes,
-            rate=rate,
-            loopback=loopback,
-            token=token,
-        ),
-        Operators(expire, most_bytes=16 * body_bytes),
-    )
+    loaded = {
+        stem: Transducer.from_pretrained(name) for stem, name in zip(stems, models, strict=True)
+    }
+    limits = Limits(body_bytes, 4 * body_bytes, rate=rate, loopback=loopback, token=token)
+    app = make_app(loaded, limits, Operators(expire, most_bytes=16 * body_bytes))
+    needed = "" if token is None else "-H 'Authorization: Bearer TOKEN' "
 
     def ready(url: str) -> None:
-        needed = "" if token is None else "-H 'Authorization: Bearer TOKEN' "
         say(f"{', '.join(models)} served at {url}; Ctrl-C stops it")
         say(
             f"curl {needed}-H 'Content-Type: application/x-npz' --data-binary @pairs.npz "
