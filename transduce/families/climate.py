@@ -22,7 +22,7 @@ import numpy as np
 import torch
 from jaxtyping import Float64, Int
 
-from ..types import Array, ExampleSet, Task, TransduceError
+from ..types import Array, DataArray, ExampleSet, Task, TransduceError
 from .climate_data import Period
 from .climate_fields import ClimateFields, Date, Degrees
 
@@ -228,9 +228,7 @@ def latitude_weighted_mse(u_hat: Array, u: Array, lat: Degrees) -> np.floating |
             f"{len(weights)} latitudes; "
             "expected (n, lat, lon) of both."
         )
-    import xarray as xr
-
-    u_hat, u = (f.values if isinstance(f, xr.DataArray) else f for f in (u_hat, u))
+    u_hat, u = (f.values if isinstance(f, DataArray) else f for f in (u_hat, u))
     error = (u_hat - u) ** 2
     return (
         error
