@@ -15,7 +15,7 @@ would."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,16 +42,24 @@ class ScikitClassifier:
     """Any classifier of scikit-learn, for examples (v, u) whose u are one-hot.
 
     estimator: makes it, unfitted, for examples (rows, classes).
+    name: what results call it.
+    choices: the parameters that it chooses from.
 
     >>> # v: (100, 784), u: (100, 10)
-    >>> O = ScikitClassifier(lambda v, labels: SVC()).regress(ExampleSet(v, u))
+    >>> O = ScikitClassifier(lambda v, labels: SVC(), "SVC").regress(ExampleSet(v, u))
     """
 
-    def __init__(self, estimator: Callable[[np.ndarray, np.ndarray], Any], name: str):
-        self.estimator, self.name = estimator, name
+    def __init__(
+        self,
+        estimator: Callable[[np.ndarray, np.ndarray], Any],
+        name: str,
+        choices: Mapping[str, Sequence[int | float]] | None = None,
+    ):
+        self.estimator, self.name, self.choices = estimator, name, dict(choices or {})
 
     def __repr__(self) -> str:
-        return f"ScikitClassifier({self.name})"
+        chosen = (f", {name} of {tuple(values)}" for name, values in self.choices.items())
+        return f"ScikitClassifier({self.name}{''.join(chosen)})"
 
     def regress(self, examples: ExampleSet) -> ClassifierOperator:
         v, u = rows_of(examples.v, "examples.v"), rows_of(examples.u, "examples.u")
@@ -95,7 +103,7 @@ def neighbours_classifier() -> ScikitClassifier:
             labels,
         )
 
-    return ScikitClassifier(estimator, f"k-nearest neighbours, k of {NEIGHBOURS}")
+    return ScikitClassifier(estimator, "k-nearest neighbours", {"k": NEIGHBOURS})
 
 
 def logistic_regression() -> ScikitClassifier:
@@ -103,7 +111,8 @@ def logistic_regression() -> ScikitClassifier:
     choices = {"C": PENALTIES}
     return ScikitClassifier(
         lambda v, labels: chosen(LogisticRegression(max_iter=500, tol=1e-3), choices, labels),
-        f"logistic regression, C of {PENALTIES.tolist()}",
+        "logistic regression",
+        {"C": PENALTIES.tolist()},
     )
 
 
@@ -112,7 +121,8 @@ def support_vectors() -> ScikitClassifier:
     choices = {"C": COSTS, "gamma": WIDTHS}
     return ScikitClassifier(
         lambda v, labels: chosen(SVC(), choices, labels),
-        f"support vectors, C of {COSTS}, gamma of {WIDTHS}",
+        "support vectors",
+        choices,
     )
 
 

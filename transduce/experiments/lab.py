@@ -13,12 +13,13 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import MISSING, asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from .. import report
 from ..files import provenance, replacing
+from ..settings import Json
 from ..types import TransduceError
 
 Row = dict[str, Any]
@@ -108,13 +109,23 @@ class Part:
     draw: Callable[[Sequence[Row], Path], None] | None = None
     regressors: tuple[str, ...] | None = None
 
-    def settings(self, scale: Any, identities: Mapping[str, str]) -> Row:
+    def settings(self, scale: Any, identities: Mapping[str, Json]) -> Row:
         """What the rows hold for: how much was measured, and of which regressors, each with what
         identifies it."""
         names = identities if self.regressors is None else self.regressors
         return json.loads(
             json.dumps({**asdict(scale), "regressors": {name: identities[name] for name in names}})
         )
+
+    def differences(self, known: Row, scale: Any, identities: Mapping[str, Json]) -> list[str]:
+        """Which settings of a result differ from the present ones. A result that does not have a
+        field of the scale was measured with its default."""
+        present, unset = self.settings(scale, identities), _defaults(scale)
+        return [
+            name
+            for name in present | known
+            if known.get(name, unset.get(name)) != present.get(name)
+        ]
 
     def show(self, result: Row, folder: Path, quick: bool) -> None:
         """Write the table and the figures of a result; the table of a quick run says so first."""
@@ -127,13 +138,19 @@ class Part:
             self.draw(result["rows"], folder)
 
 
+def _defaults(scale: Any) -> Row:
+    """The defaults of a scale's fields, as JSON holds them."""
+    defaults = {f.name: f.default for f in fields(scale) if f.default is not MISSING}
+    return json.loads(json.dumps(defaults))
+
+
 def reproduce(
     experiment: str,
     parts: Sequence[Part],
     scale: Any,
     out: Path,
     work: Path,
-    regressors: Mapping[str, str],
+    regressors: Mapping[str, Json],
     force: bool = False,
 ) -> None:
     """Measure every part, and write its rows, table and figures to `out`. A part that stands there,
@@ -143,7 +160,7 @@ def reproduce(
     for these alone."""
     origin = provenance()  # of the code that measures, whatever is committed meanwhile
     known = {
-        part.name: _known(out / f"{part.name}.json", part.settings(scale, regressors), force)
+        part.name: _known(out / f"{part.name}.json", part, scale, regressors, force)
         for part in parts
     }
     for place, part in enumerate(parts, 1):
@@ -169,16 +186,18 @@ def reproduce(
         part.show(result, out, scale.quick)
 
 
-def _known(path: Path, settings: Row, force: bool) -> Row | None:
+def _known(
+    path: Path, part: Part, scale: Any, regressors: Mapping[str, Json], force: bool
+) -> Row | None:
     """The result at `path`, if there is one to keep."""
     if force or not path.exists():
         return None
     result = json.loads(path.read_text())
-    if result.get("settings") != settings:
-        theirs = result.get("settings") or {}
-        other = ", ".join(key for key in settings if theirs.get(key) != settings[key])
+    other = part.differences(result.get("settings") or {}, scale, regressors)
+    if other:
         raise TransduceError(
-            f"{path} was measured with other settings ({other}); expected the present ones. "
+            f"{path} was measured with other settings ({', '.join(other)}); expected the present "
+            "ones. "
             "Give --force to measure what changed anew, or --out for another folder."
         )
     return result

@@ -12,6 +12,7 @@ import torch
 
 from ..evaluation import evaluate, summarise
 from ..random_fields import generator_for
+from ..settings import Json
 from ..types import OperatorFamily, Regressor, Task
 from .lab import Lab, Row
 
@@ -50,7 +51,7 @@ def errors(
     lab: Lab,
     name: str,
     R: Regressor,
-    of: str,
+    of: Json,
     family: OperatorFamily,
     sizes: Sequence[int],
     operators: int,

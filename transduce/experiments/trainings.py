@@ -3,9 +3,8 @@ alike on equal data are trained once, whichever parts ask for them."""
 
 from __future__ import annotations
 
-import hashlib
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from ..storage import StoredFamily
 from ..transducer import Transducer
 from ..types import OperatorFamily
 from .lab import Lab, Row
+from .names import describe, short
 
 
 def stored(lab: Lab, family: Any) -> StoredFamily:
@@ -50,8 +50,7 @@ def trained(
     lab: Lab, model: Row, how: Training, data: OperatorFamily, validation: OperatorFamily | None
 ) -> Trained:
     """A model, or a rival that is meta-trained, trained on `data`, going on where it stopped."""
-    described = json.dumps([model, asdict(how), repr(data), lab.scale.seed], sort_keys=True)
-    identity = hashlib.sha256(described.encode()).hexdigest()[:12]
+    identity = short([model, describe(how), describe(data), lab.scale.seed])
     folder = lab.work / "trainings" / identity
     torch.manual_seed(lab.scale.seed)
     T = (

@@ -20,9 +20,11 @@ from ... import figures
 from ...baselines import FamilyWide, Fno
 from ...families import AdvectionDiffusionReaction
 from ...families.adr import boundary_mask
+from ...settings import Json, register
 from ...types import ExampleSet, OperatorFamily, Regressor, Task
 from ..lab import Lab, Part, Row
 from ..measuring import Remembered, errors, on_all, on_same_few
+from ..names import describe
 from .setting import identity, regressor
 from .trainings import training_data
 
@@ -78,6 +80,11 @@ class NewQueries:
         )
 
 
+register("adr from bumps", Bumps)
+register("adr from steps", Steps)
+register("adr of new queries", NewQueries)
+
+
 def sweeps() -> list[tuple[str, Any, OperatorFamily]]:
     """(sweep, value, family)."""
     adr = AdvectionDiffusionReaction
@@ -91,7 +98,7 @@ def sweeps() -> list[tuple[str, Any, OperatorFamily]]:
     ]
 
 
-def in_distribution(lab: Lab) -> dict[str, tuple[FamilyWide, str]]:
+def in_distribution(lab: Lab) -> dict[str, tuple[FamilyWide, Json]]:
     """An FNO of the tuned kind, fitted once, and its identity: to all pairs of one training
     operator as it would be there; and to pairs of all training operators, with two layers, in five
     passes (3,000 steps) of batches of 32."""
@@ -105,26 +112,28 @@ def in_distribution(lab: Lab) -> dict[str, tuple[FamilyWide, str]]:
     def one_operator() -> Iterable[ExampleSet]:
         return [ExampleSet(data.v[0], data.u[0])]
 
-    fitted_to = repr(data)
     return {
-        "fno-all-operators": (FamilyWide(larger, all_operators), f"{larger} to {fitted_to}"),
+        "fno-all-operators": (
+            FamilyWide(larger, all_operators),
+            {"regressor": describe(larger), "operators": "all", "data": describe(data)},
+        ),
         "fno-one-operator": (
             FamilyWide(tuned, one_operator),
-            f"{tuned} to the first of {fitted_to}",
+            {"regressor": describe(tuned), "operators": "first", "data": describe(data)},
         ),
     }
 
 
 def measure(lab: Lab) -> list[Row]:
     scale, rows, n = lab.scale, [], min(N, lab.scale.fitted_most)
-    regressors: dict[str, tuple[Regressor, str]] = {
+    regressors: dict[str, tuple[Regressor, Json]] = {
         name: (regressor(lab, name), identity(name)) for name in (*INSTANT, "fno")
     }
     regressors |= in_distribution(lab)
     for sweep, value, family in sweeps():
         tasks = Remembered(family, n)
         for name, (R, of) in regressors.items():
-            measured = partial(errors, lab, name, R, of, tasks, (n,), where=repr(family))
+            measured = partial(errors, lab, name, R, of, tasks, (n,), where=describe(family))
             found = measured(scale.fitted_elsewhere if name == "fno" else scale.ablated)
             if name == "adr":
                 found += on_same_few(measured(scale.fitted_elsewhere))

@@ -27,6 +27,7 @@ from ...transducer import Transducer
 from ...types import ExampleSet
 from ..lab import Lab, Part, Row
 from ..measuring import rounded
+from ..names import describe
 from .setting import identity
 from .trainings import training_data
 
@@ -113,7 +114,7 @@ def measure(lab: Lab) -> list[Row]:
         "seed": lab.scale.seed,
         "queries": lab.scale.queries,
         "readout": lab.scale.readout,
-        "data": repr(training_data(lab)),
+        "data": describe(training_data(lab)),
     }
     return lab.once(
         lambda: measured(lab),

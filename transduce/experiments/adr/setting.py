@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ... import weights
 from ...baselines import RIVALS, DeepOnet, Fno, rival
+from ...settings import Json
 from ...transducer import Transducer
 from ...types import Regressor
 from ..lab import Lab
+from ..names import describe, weights_of
 
 MODELS = ("adr", "adr-softmax")
 IN_TABLE_1 = ("fno-paper", "fno-stopped", "deeponet-paper")  # measured at its n alone
@@ -89,12 +90,12 @@ def regressor(lab: Lab, name: str) -> Regressor:
     return R
 
 
-def identity(name: str) -> str:
-    """What a measurement of this regressor holds for: the weights of a bundled model, the
-    configuration of a rival."""
-    return repr(rival(name)) if name in RIVALS else weights.checksums()[f"{name}.safetensors"][:12]
+def identity(name: str) -> Json:
+    """What a measurement of this regressor holds for: the weights of a bundled model, the settings
+    of a baseline."""
+    return describe(rival(name)) if name in RIVALS else weights_of(name)
 
 
-def identities() -> dict[str, str]:
+def identities() -> dict[str, Json]:
     """Of all regressors that the experiment measures."""
     return {name: identity(name) for name in REGRESSORS}

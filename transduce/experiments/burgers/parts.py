@@ -22,9 +22,11 @@ from ...families import Burgers2d
 from ...metatraining import Training
 from ...recipes import recipe
 from ...report import by_regressor
+from ...settings import register
 from ...types import OperatorFamily, Task
 from ..lab import Lab, Part, Row
 from ..measuring import errors
+from ..names import describe
 from ..trainings import stored, trained
 from .setting import AMPLITUDES, TIMES, family_of
 
@@ -60,6 +62,9 @@ class WrongContext:
             self.family.sample_task(n, 1, generator).examples,
             self.family.sample_task(1, m, generator).queries,
         )
+
+
+register("wrong context", WrongContext)
 
 
 def training(lab: Lab) -> Training:
@@ -98,7 +103,7 @@ def measure(lab: Lab) -> list[Row]:
                     tasks,
                     sizes,
                     lab.scale.few,
-                    where=repr(tasks),
+                    where=describe(tasks),
                 )
                 rows += [{"amplitude": amplitude, **row} for row in measured]
     return rows

@@ -8,10 +8,12 @@ from dataclasses import dataclass, replace
 
 import torch
 
+from ...settings import register
 from ...transducer import Transducer
 from ...types import ExampleSet, Operator, Task
 from ..lab import Lab, Part, Row
 from ..measuring import errors
+from ..names import describe
 from .setting import AMPLITUDES, BEST, TIMES, family_of, identity
 
 COARSE, FINE = 64, 128
@@ -30,6 +32,9 @@ class TwoGrids:
         family = replace(family_of(self.amplitude, TIMES[-1]), points=FINE, resolution=FINE)
         task = family.sample_task(n, m, generator)
         return Task(on(task.examples, self.examples), on(task.queries, self.queries))
+
+
+register("burgers on two grids", TwoGrids)
 
 
 def on(pairs: ExampleSet, points: int) -> ExampleSet:
@@ -58,7 +63,7 @@ def measure(lab: Lab) -> list[Row]:
                 TwoGrids(amplitude, examples, queries),
             )
             found = errors(
-                lab, BEST, R, identity(BEST), family, (n,), lab.scale.fitted, where=repr(family)
+                lab, BEST, R, identity(BEST), family, (n,), lab.scale.fitted, where=describe(family)
             )
             rows += [
                 {"amplitude": amplitude, "example_points": examples, "query_points": queries, **row}

@@ -10,14 +10,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ... import weights
 from ...baselines import FamilyWide, Fno, LocalRidge, rival
 from ...baselines.fno import periodic_fno
 from ...families import Burgers2d
 from ...random_fields import generator_for
+from ...settings import Json
 from ...transducer import Transducer
 from ...types import ExampleSet, Regressor
 from ..lab import Lab
+from ..names import describe, weights_of
 
 BEST = "burgers"
 MODELS = (BEST, "burgers-softmax")
@@ -124,14 +125,14 @@ def family_wide(lab: Lab, amplitude: float, t: float) -> FamilyWide:
     return FamilyWide(hurried(fno) if scale.quick else fno, examples)
 
 
-def identity(name: str) -> str:
-    """What a measurement of this regressor holds for: the weights of a bundled model, the
-    configuration of a rival."""
+def identity(name: str) -> Json:
+    """What a measurement of this regressor holds for: the weights of a bundled model, the settings
+    of a baseline."""
     if name == FAMILY_WIDE:
-        return f"{periodic_fno()!r}, {FAMILY_EPOCHS} epochs"
-    return weights.checksums()[f"{name}.safetensors"][:12] if name in MODELS else repr(rival(name))
+        return {"regressor": describe(periodic_fno()), "epochs": FAMILY_EPOCHS}
+    return weights_of(name) if name in MODELS else describe(rival(name))
 
 
-def identities() -> dict[str, str]:
+def identities() -> dict[str, Json]:
     """Of all regressors that the experiment measures."""
     return {name: identity(name) for name in (*MODELS, *INSTANT, *FITTED, FAMILY_WIDE)}

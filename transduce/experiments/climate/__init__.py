@@ -1,5 +1,6 @@
 """Section 5.3 of the paper: pressure told from temperature, by the days of a context."""
 
+from ...settings import Json
 from . import accuracy, contexts, costs, drift, lags, maps, places, regions, setting
 from .setting import FULL as FULL
 from .setting import QUICK as QUICK
@@ -16,6 +17,6 @@ PARTS = (
 )
 
 
-def identities() -> dict[str, str]:
+def identities() -> dict[str, Json]:
     """Of all regressors that the experiment measures."""
     return setting.identities() | places.identities()

@@ -14,7 +14,9 @@ import numpy as np
 
 from ...baselines import MeanOfExamples, nearest_example
 from ...baselines.inductive import CHOSEN
+from ...settings import Json
 from ..lab import Lab, Part, Row
+from ..names import describe
 from .setting import (
     BEST,
     CONTEXTS,
@@ -35,9 +37,9 @@ OF_CONTEXT: dict[str, Any] = {
 
 def measure(lab: Lab) -> list[Row]:
     at = asked(lab)
-    seeing: dict[str, tuple[Any, str]] = {
+    seeing: dict[str, tuple[Any, Json]] = {
         **models(lab),
-        **{name: (R, repr(R)) for name, R in OF_CONTEXT.items()},
+        **{name: (R, describe(R)) for name, R in OF_CONTEXT.items()},
     }
     errors = {
         (name, context): day_by_day(lab, name, T, of, context)

@@ -20,6 +20,7 @@ from ...metatraining import make_fabric
 from ...recipes import recipe
 from ...transducer import Transducer
 from ..lab import Lab, Part, Row
+from ..names import short
 from .setting import BEST, asked, chunked, days, fields, identity, in_context, kernel_alone, summary
 
 
@@ -33,7 +34,7 @@ def of_lag(lab: Lab, lag: int) -> Transducer:
         n=(lab.scale.n, lab.scale.n),
         **({"steps": lab.scale.steps} if lab.scale.steps else {}),
     )
-    folder = lab.work / "trainings" / f"lag-{lag}-{identity(BEST)}-{training.steps}"
+    folder = lab.work / "trainings" / f"lag-{lag}-{short(identity(BEST))}-{training.steps}"
     return how.remembering.trained(kernel_alone(), windows, training, folder, make_fabric())[0]
 
 

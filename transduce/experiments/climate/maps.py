@@ -16,6 +16,7 @@ import torch
 from ... import figures
 from ...families import load_climate, previous_year
 from ..lab import Lab, Part, Row
+from ..names import describe
 from .places import GLOBE, REMEMBERING, identities, remembering
 from .setting import PASCALS, days, square_errors
 
@@ -47,7 +48,11 @@ def told(lab: Lab, month: str) -> Row:
 
 
 def measure(lab: Lab) -> list[Row]:
-    key = {"place": repr(GLOBE), "steps": lab.scale.region_steps, "identity": identities()[OURS]}
+    key = {
+        "place": describe(GLOBE),
+        "steps": lab.scale.region_steps,
+        "identity": identities()[OURS],
+    }
     return [lab.once(partial(told, lab, month), month=month, **key) for month in lab.scale.maps]
 
 

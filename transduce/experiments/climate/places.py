@@ -5,7 +5,7 @@ years before those of test; they are then fitted to all of them."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import product
 
@@ -14,24 +14,34 @@ from ...baselines.inductive import CHOSEN, Rival
 from ...families import ClimateHistory, ClimateWindows, Period
 from ...metatraining import Training, make_fabric
 from ...recipes import Remembering
+from ...settings import Json, register
 from ...transducer import Transducer
 from ..lab import Lab, Row
+from ..names import describe
 from ..trainings import trained
-from .setting import PAPER, PATCHES, PATCHES_TRAINING, patches_training, square_errors
+from .setting import (
+    PAPER,
+    PATCHES,
+    PATCHES_SET,
+    PATCHES_TRAINING,
+    patches_training,
+    square_errors,
+)
 
 RIVALS = [name for name in CHOSEN if name != "vit-positions-removed"]
 REMEMBERING = "remembering"  # a model like climate-europe
 
-GRIDS: Mapping[str, list[Row]] = {
-    "climatology": [{"window": window} for window in (0, 1, 2)],
-    "nearest-day": [{"neighbours": neighbours} for neighbours in (1, 2, 5, 10, 20)],
-    "ridge": [{"alpha": alpha} for alpha in (1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0)],
-    "kernel-ridge": [
-        {"level": level, "width": width, "alpha": alpha, "linear": linear, "slopes": slopes}
-        for level, width, alpha, linear, slopes in product(
-            (0.2, 1.0), (1.0, 1.8, 3.0), (0.003, 0.03, 0.3), (0.1, 1.0), (0.0, 0.5, 1.0)
-        )
-    ],
+GRIDS: Mapping[str, dict[str, tuple[float, ...]]] = {  # all combinations are tried
+    "climatology": {"window": (0, 1, 2)},
+    "nearest-day": {"neighbours": (1, 2, 5, 10, 20)},
+    "ridge": {"alpha": (1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0)},
+    "kernel-ridge": {
+        "level": (0.2, 1.0),
+        "width": (1.0, 1.8, 3.0),
+        "alpha": (0.003, 0.03, 0.3),
+        "linear": (0.1, 1.0),
+        "slopes": (0.0, 0.5, 1.0),
+    },
 }
 LEARNING = Training(steps=150, tasks=1, muon_lr=0.0, warmup=1, loss="relative_mse")  # of the kernel
 ADAPTING = replace(LEARNING, tasks=8, lr=3e-3, standardise=False)  # of the difference
@@ -63,6 +73,7 @@ class Place:
         return Period(self.name, self.learned[0], self.chosen[1])
 
 
+register("place", Place)
 NORTH_PACIFIC = Place(
     "north-pacific", ("1948", "1989"), ("1990", "1999"), ("2000", "2025"), 15, 1, 300, 100, 10, 7, 5
 )
@@ -131,7 +142,8 @@ def tuned(name: str, place: Place, steps: int) -> Rival:
                 ).mean()
             )
 
-        options = min(GRIDS[name], key=error)
+        tried = product(*GRIDS[name].values())
+        options = min((dict(zip(GRIDS[name], values, strict=True)) for values in tried), key=error)
     else:
         own = {"patch": place.patch} if "patch" in CHOSEN[name] else {}
         options = CHOSEN[name] | own | {"steps": steps} | FEWER.get((place.name, name), {})
@@ -139,17 +151,22 @@ def tuned(name: str, place: Place, steps: int) -> Rival:
     return INDUCTIVE[name](**options).fit(place.kept.fields)
 
 
-def identities() -> dict[str, str]:
+def identities() -> dict[str, Json]:
     """Of the regressors of these places: what is the same of each in all of them."""
-    ours = {
-        REMEMBERING: f"{asdict(LEARNING)}, {asdict(ADAPTING)}, {COMPARED}",
-        "networks": f"{FEWER}",
-        PAPER: f"{PATCHES}, {asdict(PATCHES_TRAINING)}",
+    ours: dict[str, Json] = {
+        REMEMBERING: {
+            "learning": describe(LEARNING),
+            "adapting": describe(ADAPTING),
+            "compared": describe(COMPARED),
+        },
+        "networks": [
+            {"place": place, "network": network, **options}
+            for (place, network), options in FEWER.items()
+        ],
+        PAPER: {"model": PAPER, **PATCHES_SET, "training": describe(PATCHES_TRAINING)},
     }
-    return {
-        f"{name}, elsewhere": what
-        for name, what in {
-            **ours,
-            **{name: repr(GRIDS.get(name, CHOSEN[name])) for name in RIVALS},
-        }.items()
+    tuned: dict[str, Json] = {
+        name: {"chosen of": describe(GRIDS[name])} if name in GRIDS else describe(CHOSEN[name])
+        for name in RIVALS
     }
+    return {f"{name}, elsewhere": what for name, what in (ours | tuned).items()}

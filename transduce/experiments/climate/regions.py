@@ -11,6 +11,7 @@ import numpy as np
 from ...baselines import MeanOfExamples, nearest_example
 from ...families import load_climate, previous_week, previous_year
 from ..lab import Lab, Part, Row
+from ..names import describe
 from .places import (
     FEWER,
     NORTH_PACIFIC,
@@ -36,7 +37,7 @@ def measured(lab: Lab, place: Place) -> list[Row]:
     contexts: dict[str, Any] = {BEFORE: partial(previous_week, n=place.n, lag=place.lag)}
     if whole.step[1] != "Y":
         contexts[YEAR_BEFORE] = partial(previous_year, n=place.n)
-    key = {"place": repr(place), "steps": [lab.scale.region_steps, lab.scale.network_steps]}
+    key = {"place": describe(place), "steps": [lab.scale.region_steps, lab.scale.network_steps]}
     models: dict[str, Any] = {
         REMEMBERING: lambda: remembering(lab, place),
         PAPER: lambda: of_patches(lab, place),

@@ -9,14 +9,13 @@ that ended a week before (P.W.), or those around the same date a year before (P.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any
 
 import numpy as np
 import torch
 
-from ... import weights
 from ...baselines import INDUCTIVE
 from ...baselines.inductive import CHOSEN, Rival
 from ...families import (
@@ -30,9 +29,11 @@ from ...families import (
 )
 from ...metatraining import Training
 from ...recipes import KNOWN, recipe
+from ...settings import Json
 from ...transducer import Transducer
 from ...types import ExampleSet
 from ..lab import Lab, Row
+from ..names import describe, weights_of
 from ..trainings import trained
 
 BEST, PAPER = "climate-europe", "patches"
@@ -44,17 +45,27 @@ CONTEXTS: dict[str, Callable[..., np.ndarray]] = {
 PASCALS = 100  # of a hectopascal
 CHUNK = 100  # days that are measured between two lines of the ledger
 TEMPERATURE, PRESSURE = {"mean": 280.0, "unit": 8.0}, {"mean": 101_500.0, "unit": 800.0}
-PATCHES: Row = {  # the supplement's model, made as small as the region
-    **{
-        name: {"space": "Patches", "patch": 3, "width": 64, **scale}
-        for name, scale in (("V", TEMPERATURE), ("U", PRESSURE))
-    },
-    "kappa": "exp_dot",
+PATCHES_SET: dict[str, Json] = {  # the supplement's model, made as small as the region
+    "patch": 3,
+    "token": 64,
     "depth": 3,
     "heads": 4,
     "width": 16,
     "hidden": 128,
     "neighbours": 1,
+}
+PATCHES: Row = {
+    **{
+        name: {
+            "space": "Patches",
+            "patch": PATCHES_SET["patch"],
+            "width": PATCHES_SET["token"],
+            **scale,
+        }
+        for name, scale in (("V", TEMPERATURE), ("U", PRESSURE))
+    },
+    "kappa": "exp_dot",
+    **{name: PATCHES_SET[name] for name in ("depth", "heads", "width", "hidden", "neighbours")},
 }
 WINDOWS = ClimateWindows(KNOWN)  # 20 days, of which 5 are to be told from 15, as in the paper
 PATCHES_TRAINING = Training(
@@ -161,7 +172,7 @@ def chunked(
     return found
 
 
-def day_by_day(lab: Lab, name: str, T: Any, of: str, context: str) -> list[float]:
+def day_by_day(lab: Lab, name: str, T: Any, of: Json, context: str) -> list[float]:
     """The errors of the days of test, in one of the `CONTEXTS`; measured once, whichever part
     asks."""
     whole, before = fields(), CONTEXTS[context]
@@ -182,7 +193,7 @@ def day_by_day(lab: Lab, name: str, T: Any, of: str, context: str) -> list[float
 
 def day_by_day_without(lab: Lab, name: str) -> list[float]:
     """The same of a rival that sees no context."""
-    key = {"regressor": name, "identity": f"{identity(name)}, {lab.scale.steps}"}
+    key = {"regressor": name, "identity": [identity(name), lab.scale.steps]}
     return chunked(
         lab.of("accuracy"),
         asked(lab),
@@ -226,11 +237,11 @@ def patches(lab: Lab) -> Transducer:
     return T
 
 
-def models(lab: Lab) -> dict[str, tuple[Transducer, str]]:
+def models(lab: Lab) -> dict[str, tuple[Transducer, Json]]:
     """Those that see the context, each with what its measurements hold for."""
     return {
         BEST: (Transducer.from_pretrained(BEST), identity(BEST)),
-        PAPER: (patches(lab), f"{identity(PAPER)}, {lab.scale.steps}"),
+        PAPER: (patches(lab), [identity(PAPER), lab.scale.steps]),
     }
 
 
@@ -241,17 +252,24 @@ def rival(name: str, steps: int = 0, period: Period = KNOWN) -> Rival:
     return INDUCTIVE[name](**own).fit(period.fields)
 
 
-def identity(name: str) -> str:
-    """What a measurement of this regressor holds for: the weights of a bundled model, the
-    configuration of another."""
+def identity(name: str) -> Json:
+    """What a measurement of this regressor holds for: the weights of a bundled model, the settings
+    of another."""
     if name == BEST:
-        return weights.checksums()[f"{BEST}.safetensors"][:12]
+        return weights_of(BEST)
     if name == PAPER:
-        return f"{PATCHES}, {asdict(PATCHES_TRAINING)}, {WINDOWS.window} days of {WINDOWS.fields}"
-    return repr(INDUCTIVE[name](**CHOSEN[name]))
+        return {
+            "model": PAPER,
+            **PATCHES_SET,
+            "v": describe(TEMPERATURE),
+            "u": describe(PRESSURE),
+            "training": describe(PATCHES_TRAINING),
+            "windows": describe(WINDOWS),
+        }
+    return describe(INDUCTIVE[name](**CHOSEN[name]))
 
 
-def identities() -> dict[str, str]:
+def identities() -> dict[str, Json]:
     """Of all regressors that Europe is measured with."""
     return {name: identity(name) for name in (BEST, PAPER, *CHOSEN)}
 

@@ -20,6 +20,7 @@ import torch
 from ...families import ComposedImages, Mixture, PermutedImages, SyntheticImages
 from ...metatraining import Training
 from ...recipes import IMAGES, IMAGES_TO_CLASSES, recipe
+from ...settings import Json, register
 from ...transducer import Transducer
 from ...types import ExampleSet, OperatorFamily, Regressor, Task
 from ..lab import Lab, Part, Row
@@ -42,6 +43,7 @@ class Projected:
         return Task(ExampleSet(v[:n], task.examples.u), ExampleSet(v[n:], task.queries.u))
 
 
+register("projected", Projected)
 PERMUTED, SYNTHETIC, COMPOSED = (
     PermutedImages("mnist", (1, 2, 4, 7, 14)),
     SyntheticImages(),
@@ -99,7 +101,7 @@ def training_of(name: str, steps: int) -> Training:
 def measure(lab: Lab) -> list[Row]:
     rows = []
 
-    def measured(name: str, R: Any, of: str) -> None:
+    def measured(name: str, R: Any, of: Json) -> None:
         for data in SETS:
             found = accuracies(lab, name, R, of, data, lab.scale.n, lab.scale.ablated)
             rows.append({"trained": name, "set": data, "n": lab.scale.n, **summary(found)})

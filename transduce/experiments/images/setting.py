@@ -7,23 +7,24 @@ class changes places."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
 import numpy as np
 
-from ... import weights
 from ...baselines import CLASSIFIERS
 from ...families import PermutedImages, load_images
-from ...metatraining import Training, described
+from ...metatraining import Training
 from ...metatraining import special as special  # registers loss="cross_entropy"
 from ...metrics import hits
 from ...random_fields import generator_for
 from ...recipes import IMAGES, recipe
+from ...settings import Json
 from ...transducer import Transducer
 from ...types import Regressor, Task
 from ..lab import Lab, Row
+from ..names import describe, weights_of
 from ..trainings import trained
 
 SETS = {"mnist": "MNIST", "fashionmnist": "Fashion-MNIST", "kmnist": "KMNIST"}
@@ -119,23 +120,28 @@ def regressor(lab: Lab, name: str) -> Regressor:
     return meta_trained(lab, name) if name in META else CLASSIFIERS[name]()
 
 
-def identity(name: str) -> str:
-    """What a measurement of this regressor holds for: the weights of a bundled model, the
-    configuration of a rival."""
+def identity(name: str) -> Json:
+    """What a measurement of this regressor holds for: the weights of a bundled model, the settings
+    of a baseline."""
     if name in MODELS:
-        return weights.checksums()[f"{name}.safetensors"][:12]
+        return weights_of(name)
     if name in META:
-        return f"{META[name]['model']}, {asdict(training_of(name))}, {described(IMAGES)}"
-    return repr(CLASSIFIERS[name]())
+        return {
+            "model": name,
+            **META[name]["model"]["options"],
+            "training": describe(training_of(name)),
+            "family": describe(IMAGES),
+        }
+    return describe(CLASSIFIERS[name]())
 
 
-def identities() -> dict[str, str]:
+def identities() -> dict[str, Json]:
     """Of all regressors that the experiment measures."""
     return {name: identity(name) for name in (*MODELS, *CLASSICAL, *META)}
 
 
 def accuracies(
-    lab: Lab, name: str, R: Any, of: str, data: str, n: int, tasks: int, **key: Any
+    lab: Lab, name: str, R: Any, of: Json, data: str, n: int, tasks: int, **key: Any
 ) -> list[float]:
     """The share of queries that a regressor classifies rightly, of each task. of: its identity;
     what else identifies it is `key`."""
