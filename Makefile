@@ -4,7 +4,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo quick test lint wheel-test docs clean
+.PHONY: demo quick test lint wheel-test docs paper clean
 
 demo: .venv/installed
 	$(BIN)/python examples/demo.py
@@ -24,6 +24,12 @@ lint: .venv/installed-dev
 wheel-test: .venv/installed-dev
 	$(BIN)/python tests/check_wheel.py
 
+# Every table and figure of the paper, into results/. With QUICK=1 everything small, into results/NAME-quick.
+paper: .venv/installed-dev
+	for experiment in adr burgers climate images; do \
+		$(BIN)/transduce reproduce $$experiment $(if $(QUICK),--quick) || exit 1; \
+	done
+
 docs: .venv/installed-dev
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo 'built: open site/index.html'
@@ -33,7 +39,7 @@ docs: .venv/installed-dev
 
 .venv/installed: pyproject.toml constraints.txt | .venv/bin/python
 	@echo 'installing into .venv: torch and the rest, some minutes'
-	$(BIN)/pip install -q -c constraints.txt -e .
+	$(BIN)/pip install -q -c constraints.txt -e '.[figures]'
 	touch $@
 
 .venv/installed-dev: pyproject.toml constraints.txt | .venv/bin/python

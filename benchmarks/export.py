@@ -19,8 +19,8 @@ import onnxruntime
 import torch
 import typer
 
+from paper.timing import medians
 from transduce import weights
-from transduce.experiments.timing import medians
 from transduce.families import AdvectionDiffusionReaction, Burgers2d, SyntheticImages
 from transduce.files import provenance
 from transduce.random_fields import generator_for

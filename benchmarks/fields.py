@@ -25,7 +25,7 @@ import numpy as np
 import torch
 import typer
 
-from transduce.experiments.timing import medians
+from paper.timing import medians
 from transduce.families import ClimateWindows, open_climate, regridded
 from transduce.files import data_folders, not_found_in, provenance
 from transduce.metatraining import Run, Training, make_fabric, stack

@@ -24,10 +24,10 @@ from rich.console import Console
 from threadpoolctl import threadpool_limits
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from paper.timing import medians
 from transduce import report
 from transduce.baselines import Fno, KernelRidge
 from transduce.baselines.fno import TUNED
-from transduce.experiments.timing import medians
 from transduce.families import AdvectionDiffusionReaction
 from transduce.files import provenance
 from transduce.metatraining import Episode, stack

@@ -24,7 +24,7 @@ from typing import ClassVar
 import torch
 
 import transduce
-from transduce.baselines import rival
+from transduce.baselines import baseline
 from transduce.evaluation import summarise
 from transduce.figures import error_against_n, prediction_over_truth
 from transduce.files import provenance
@@ -143,7 +143,9 @@ def main(out, operators, steps, unseen, results):
     )
 
     regressors = {"ks": transduce.Transducer.from_pretrained(str(weights))}
-    regressors |= {name: rival(name) for name in ("kernel-ridge", "identity", "local-kernel-ridge")}
+    regressors |= {
+        name: baseline(name) for name in ("kernel-ridge", "identity", "local-kernel-ridge")
+    }
     rows = []
     for name, regressor in regressors.items():
         count = (

@@ -5,7 +5,7 @@ import shutil
 
 from jaxtyping import install_import_hook
 
-install_import_hook("transduce", "beartype.beartype")
+install_import_hook(["transduce", "paper"], "beartype.beartype")
 
 import pytest  # noqa: E402
 import torch  # noqa: E402
@@ -19,29 +19,32 @@ SLOW = (  # files and tests that `make quick` leaves out: each takes seconds
     "test_baselines.py::test_deepxde_comes_without_a_word_or_a_trace",
     "test_baselines_2d.py",
     "test_benchmarks.py",
-    "test_burgers_experiment.py",
     "test_checkpoints.py::test_killed_with_9_and_started_again_ends_with_equal_bits",
     "test_classifier.py",
     "test_cli.py::test_train",
-    "test_climate_experiment.py",
     "test_datasets.py",
     "test_examples.py",
-    "test_experiments.py",
     "test_exporting.py",
     "test_figures.py",
     "test_generation.py::test_killed_and_started_again_it_writes_the_same_bytes",
     "test_generation.py::test_two_workers_write_the_same_bytes",
-    "test_images_experiment.py",
     "test_inductive.py",
     "test_inversion.py",
     "test_meta_learners.py",
     "test_metatraining.py::test_it_learns",
     "test_metatraining.py::test_two_processes_take_the_step_of_one_with_twice_the_tasks",
     "test_page.py",
+    "test_paper_burgers.py",
+    "test_paper_climate.py",
+    "test_paper_contract.py::test_a_part",
+    "test_paper_images.py",
+    "test_paper_lab.py",
     "test_readme.py::test_code_blocks_run",
     "test_resampled_bands.py",
     "test_serving_hostile.py",
     "test_serving_process.py",
+    "test_settings.py::test_a_value_that_changes",
+    "test_settings.py::test_new_fields",
     "test_site.py",
     "test_weights.py::test_a_wrong_context_is_worse",
 )

@@ -364,3 +364,23 @@ def test_a_falling_rate_takes_any_number_of_steps(epochs, arrays):
     Fno(
         modes=4, width=4, layers=1, fitting=Fitting(epochs=epochs, batch=len(v), falling=True)
     ).regress(ExampleSet(v, u))
+
+
+def test_baselines_of_scikit_learn_say_what_to_install_without_it():
+    """The others work without it."""
+    code = """
+import sys
+sys.modules["sklearn"] = None
+import torch
+from transduce import ExampleSet, TransduceError
+from transduce.baselines import baseline
+v = torch.rand(4, 9)
+for name in ("mean", "identity", "kernel-ridge"):
+    assert baseline(name).regress(ExampleSet(v, v))(v).shape == v.shape
+try:
+    baseline("linear-ridge")
+except TransduceError as error:
+    print(error)
+"""
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "pip install 'transduce[baselines]'" in ran.stdout, ran.stderr

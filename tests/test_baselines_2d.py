@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 import torch
 
+from paper.baselines import FamilyWide
 from transduce.baselines import (
     RIVALS,
     DeepOnet,
-    FamilyWide,
     Fitting,
     Fno,
     Identity,

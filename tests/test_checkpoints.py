@@ -14,8 +14,8 @@ import torch
 from conftest import small_transducer
 from scalings import TRAINING, InNumpy, Scalings, Spoiled, parameters
 
+from paper.baselines import Gpicl
 from transduce import Training, TransduceError, metatrain
-from transduce.baselines import Gpicl
 from transduce.metatraining.checkpoints import as_json, complete_config, differences
 from transduce.random_fields import seed_for
 

@@ -7,6 +7,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from paper.recipes import LessonFirst, recipe
 from transduce import ExampleSet, TransduceError
 from transduce.families import Burgers2d
 from transduce.kernels import left_by_lines
@@ -14,7 +15,7 @@ from transduce.metatraining import Training, metatrain
 from transduce.metrics import relative_mse
 from transduce.optimisers import make_optimisers
 from transduce.random_fields import generator_for
-from transduce.recipes import Recipe, recipe, train
+from transduce.recipes import train
 from transduce.spaces import FourierModes, SineModes
 from transduce.transducer import Transducer
 from transduce.types import Task
@@ -163,7 +164,7 @@ def test_a_recipe_with_a_lesson_goes_on_where_it_stopped(tmp_path):
     training = Training(
         steps=3, tasks=1, n=(4, 4), queries=2, warmup=0, checkpoint_every=1, validation_tasks=1
     )
-    tiny = Recipe(
+    tiny = LessonFirst(
         "tiny",
         descent(1).config,
         training,

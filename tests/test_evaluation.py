@@ -241,3 +241,22 @@ def test_tables():
 )
 def test_numbers_are_short(value, text):
     assert report.number(value) == text
+
+
+def test_another_metric_and_tasks_that_are_listed():
+    """The rows have the metric's own columns, and tasks come in the family's own order."""
+
+    class Listed:
+        def tasks(self, n, m, count, generator):
+            for number in (7, 3)[:count]:
+                v = torch.full((n + m, 5), float(number))
+                yield number, 0, Task(ExampleSet(v[:n], v[:n]), ExampleSet(v[n:], v[n:] + 1))
+
+    def largest(u_hat, u):
+        return {"largest": (u_hat - u).abs().flatten(1).amax(1).tolist()}
+
+    rows = evaluate(MeanOfExamples(), Listed(), 2, 2, generator_for("test", 0), 3, metric=largest)
+    assert [(row["operator"], row["query"]) for row in rows] == [
+        (number, query) for number in (7, 3) for query in range(3)
+    ]
+    assert all(row["largest"] == 1 and "relative_mse" not in row for row in rows)

@@ -13,13 +13,14 @@ import torch
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from transduce import figures
-from transduce.baselines import INDUCTIVE
-from transduce.experiments.adr import setting as adr
-from transduce.experiments.burgers import outliers
-from transduce.experiments.burgers import setting as burgers
+from paper import figures
+from paper.adr import setting as adr
+from paper.baselines import INDUCTIVE
+from paper.burgers import outliers
+from paper.burgers import setting as burgers
 from transduce.figures import style
-from transduce.figures.style import LOOKS, label_ends, label_points, looks, spread
+from transduce.figures.labels import label_ends, label_points, spread
+from transduce.figures.style import LOOKS, looks
 from transduce.types import ExampleSet, Task, TransduceError
 
 SIZES = (5, 10, 50, 200, 1000)

@@ -10,8 +10,8 @@ import torch
 from climate_samples import daily, on
 from sklearn.gaussian_process.kernels import RBF, Matern
 
-from transduce.baselines import INDUCTIVE, MeanOfExamples, Rival, inductive_rival, nearest_example
-from transduce.baselines.inductive import (
+from paper.baselines import INDUCTIVE, Inductive, inductive_baseline
+from paper.baselines.inductive import (
     CHOSEN,
     Anomaly,
     Climatology,
@@ -19,7 +19,8 @@ from transduce.baselines.inductive import (
     NearestDay,
     RidgeDays,
 )
-from transduce.baselines.vit import Fno2d, ViT
+from paper.baselines.vit import Fno2d, ViT
+from transduce.baselines import MeanOfExamples, nearest_example
 from transduce.families import ClimateFields, latitude_weighted_mse
 from transduce.types import ExampleSet, TransduceError
 from validation.climate_rivals import ASKED, CHOICES, FITTED
@@ -60,20 +61,20 @@ def error(rival, fields):
     return mse / latitude_weighted_mse(np.broadcast_to(u.mean(0), u.shape), u, fields.lat)
 
 
-def test_every_inductive_rival_is_here():
+def test_every_inductive_baseline_is_here():
     assert HERE.keys() == INDUCTIVE.keys() == CHOSEN.keys() == CHOICES.keys()
-    assert all(type(inductive_rival(name)) is type(HERE[name]()) for name in HERE)
+    assert all(type(inductive_baseline(name)) is type(HERE[name]()) for name in HERE)
     with pytest.raises(
         TransduceError, match="no inductive rival 'lstm'; expected one of climatology"
     ):
-        inductive_rival("lstm")
+        inductive_baseline("lstm")
 
 
 @every_rival
 def test_answers_are_fields_of_the_days_that_were_asked(name):
     fields, asked = weather(), weather(days=9, seed=1)
     rival = HERE[name]()
-    assert isinstance(rival, Rival) and rival.fit(fields) is rival
+    assert isinstance(rival, Inductive) and rival.fit(fields) is rival
     u_hat = rival.answers(asked)
     assert u_hat.shape == (9, 5, 7) and u_hat.dtype == np.float32 and np.isfinite(u_hat).all()
     assert np.allclose(rival.answers(asked[4:5]), u_hat[4:5], rtol=1e-6)

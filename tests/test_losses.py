@@ -8,8 +8,9 @@ import torch
 from conftest import small_transducer
 from scalings import TRAINING, Scalings, parameters
 
+from paper import losses as special
+from paper.baselines import Gpicl
 from transduce import ExampleSet, Training, TransduceError, metatrain, weights
-from transduce.baselines import Gpicl
 from transduce.metatraining import (
     LOSSES,
     Episode,
@@ -17,7 +18,6 @@ from transduce.metatraining import (
     RelativeL2,
     RelativeLoss,
     draw,
-    special,
     stack,
 )
 from transduce.random_fields import generator_for

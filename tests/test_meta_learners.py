@@ -4,10 +4,11 @@ contracts of regressors."""
 import pytest
 import torch
 
+from paper import losses as losses  # registers loss="cross_entropy"
+from paper.baselines import Gpicl, Maml
 from transduce import ExampleSet, Training, TransduceError, metatrain
-from transduce.baselines import CLASSIFIERS, Gpicl, Maml
+from transduce.baselines import CLASSIFIERS
 from transduce.families import SyntheticImages
-from transduce.metatraining import special as special  # registers loss="cross_entropy"
 from transduce.random_fields import generator_for
 
 SMALL = {

@@ -11,8 +11,9 @@ import torch
 from conftest import small_transducer
 from scalings import TRAINING, InNumpy, Scalings, parameters
 
+from paper.baselines import Maml
 from transduce import Training, TransduceError, evaluate, metatrain
-from transduce.baselines import KernelRidge, Maml
+from transduce.baselines import KernelRidge
 from transduce.evaluation import summarise
 from transduce.metatraining import draw, validation_tasks
 from transduce.metrics import relative_mse

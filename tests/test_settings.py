@@ -15,8 +15,8 @@ import pytest
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.model_selection import GridSearchCV
 
+from paper import names as names  # registers what results name
 from transduce import settings
-from transduce.experiments import names as names  # registers what results name
 from transduce.settings import describe, register
 from transduce.types import TransduceError
 
@@ -104,7 +104,7 @@ def test_subclasses_need_a_name_of_their_own():
 CHECK = """
 import json
 from pathlib import Path
-from transduce.experiments import EXPERIMENTS
+from paper.experiments import EXPERIMENTS
 found = {}
 for name, experiment in EXPERIMENTS.items():
     for part in experiment.PARTS:
@@ -119,13 +119,11 @@ print(json.dumps(found))
 def differences_after(folder, edit):
     """Which settings of each committed result differ from those of a copy of the source in which
     `edit` has changed each class."""
-    shutil.copytree(
-        ROOT / "transduce",
-        folder / "transduce",
-        ignore=shutil.ignore_patterns("*.safetensors", "__pycache__", "static"),
-    )
+    ignored = shutil.ignore_patterns("*.safetensors", "__pycache__", "static")
+    for package in ("transduce", "paper"):
+        shutil.copytree(ROOT / package, folder / package, ignore=ignored)
     edited = 0
-    for path in (folder / "transduce").rglob("*.py"):
+    for path in folder.rglob("*.py"):
         tree = ast.parse(path.read_text())
         changed = [edit(node) for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
         if any(changed):

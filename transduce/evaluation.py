@@ -1,12 +1,12 @@
-"""Regressor x family -> tidy rows.
+"""Regressor x family -> tidy rows: the one evaluation loop.
 
 One row for each operator, each n and each query:
 
     operator, seed, n, query, relative_mse, squared_error, squared_norm, seconds
 
-where `seed` draws the operator's task again (of a stored family: the pairs of its operator number
-`operator`), and `seconds` is the time of the whole regression: conditioning on n examples, and all
-its queries."""
+`seed` draws the operator's task again (for a stored family: the pairs of its operator number
+`operator`). `seconds` is the time of the whole regression: conditioning on n examples, and all its
+queries. Another metric puts other columns in the place of the three errors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -26,25 +26,60 @@ from .types import Array, ExampleSet, OperatorFamily, Regressor, Task, Transduce
 
 Row = dict[str, Any]
 
+Metric = Callable[[Array, Array], Mapping[str, Sequence[float]]]
+"""(u_hat, u) -> the values of each query, by the name of their column."""
+
 SPLIT_BITS = 3 << 30
 RESAMPLES = 2000
 
 
+@runtime_checkable
+class Enumerated(Protocol):
+    """A family whose tasks are listed, not drawn: the days of a test period, the tasks of a
+    benchmark."""
+
+    def tasks(
+        self, n: int, m: int, count: int, generator: torch.Generator
+    ) -> Iterator[tuple[int, int, Task]]:
+        """The number, the seed and the task of `count` operators."""
+        ...
+
+
+def relative_errors(u_hat: Array, u: Array) -> dict[str, list[float]]:
+    """The default metric: errors relative to the size of u, and what they are made of."""
+    errors, norms = squared_errors(u_hat, u).tolist(), squared_norms(u).tolist()
+    relative = [e / norm if norm else math.inf for e, norm in zip(errors, norms, strict=True)]
+    return {"relative_mse": relative, "squared_error": errors, "squared_norm": norms}
+
+
 def evaluate(
     regressor: Regressor,
-    family: OperatorFamily,
+    family: OperatorFamily | Enumerated,
     n_examples: int | Sequence[int],
     n_operators: int,
     generator: torch.Generator,
     n_queries: int = 50,
     progress: Callable[[], object] | None = None,
+    metric: Metric = relative_errors,
 ) -> list[Row]:
-    """Regress `n_operators` operators of the family from n examples each, and compare with the
-    truth at `n_queries` queries.
+    """Regress operators of a family from n examples each, and compare with the truth.
 
-    Several n are nested: the same operators and queries, and the first n of the largest example
-    set. Equal generators give equal tasks, whatever the regressor. No operator of a stored family
-    is drawn twice. progress: called after each operator.
+    Equal generators give equal tasks, whatever the regressor. No operator of a stored family is
+    drawn twice.
+
+    Args:
+        regressor: what is measured.
+        family: the operators; those of an `Enumerated` one come in its own order.
+        n_examples: one number of examples, or several. Several are nested: the same operators and
+            queries, and the first n of the largest example set.
+        n_operators: how many operators.
+        generator: draws the tasks.
+        n_queries: of each operator.
+        progress: called after each operator.
+        metric: the columns that compare answers with the truth.
+
+    Returns:
+        one row for each operator, each n and each query.
 
     >>> rows = evaluate(T, family, [10, 50], n_operators=100, generator=generator_for("test", 0))
     >>> summarise(rows)[1]["mean"]
@@ -57,37 +92,29 @@ def evaluate(
     rows = []
     for operator, seed, task in draw_tasks(family, sizes[-1], n_queries, n_operators, generator):
         for n in sizes:
-            u_hat, seconds = _timed(regressor, task.examples[:n], task.queries.v)
-            errors, norms = (
-                squared_errors(u_hat, task.queries.u).tolist(),
-                squared_norms(task.queries.u).tolist(),
-            )
-            for query, (error, norm) in enumerate(zip(errors, norms, strict=True)):
-                rows.append(
-                    {
-                        "operator": operator,
-                        "seed": seed,
-                        "n": n,
-                        "query": query,
-                        "relative_mse": error / norm if norm else math.inf,
-                        "squared_error": error,
-                        "squared_norm": norm,
-                        "seconds": seconds,
-                    }
-                )
+            examples = task.examples if len(task.examples) == n else task.examples[:n]
+            u_hat, seconds = _timed(regressor, examples, task.queries.v)
+            columns = metric(u_hat, task.queries.u)
+            for query, values in enumerate(zip(*columns.values(), strict=True)):
+                measured = dict(zip(columns, values, strict=True))
+                about = {"operator": operator, "seed": seed, "n": n, "query": query}
+                rows.append({**about, **measured, "seconds": seconds})
         if progress is not None:
             progress()
     return rows
 
 
 def draw_tasks(
-    family: OperatorFamily,
+    family: OperatorFamily | Enumerated,
     n_examples: int,
     n_queries: int,
     n_operators: int,
     generator: torch.Generator,
 ) -> Iterator[tuple[int, int, Task]]:
-    """The number, the seed and the task of each operator that `evaluate` draws."""
+    """The number, the seed and the task of each operator that `evaluate` measures."""
+    if isinstance(family, Enumerated):
+        yield from family.tasks(n_examples, n_queries, n_operators, generator)
+        return
     if not isinstance(family, StoredFamily):
         for operator in range(n_operators):
             seed = _seed(generator)

@@ -1,8 +1,9 @@
-"""Weights by name: safetensors files, bundled in `pretrained/`, each with its card inside.
+"""Weights by name: safetensors files in `pretrained/`, each with its card inside.
 
 A card is a JSON object in the file's header: the model's config, and how it was made (recipe, seed,
-versions, commit, validation error). `pretrained/checksums.json` holds the SHA-256 of each bundled
-file. Nothing is fetched and no pickle is read."""
+versions, commit, validation error). `pretrained/checksums.json` holds the SHA-256 of each file.
+Weights that only readers of the paper need are in `paper/pretrained/` of the source repository.
+Nothing is downloaded and no pickle is read."""
 
 from __future__ import annotations
 
@@ -15,20 +16,45 @@ import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as serialise
 
+from . import repository
 from .files import replacing
 from .types import TransduceError
 
 PRETRAINED = Path(__file__).parent / "pretrained"
 
 
+def folders() -> list[Path]:
+    """The folders that hold weights by name: the package's, then the source repository's."""
+    paper = repository.folder()
+    return [PRETRAINED] if paper is None else [PRETRAINED, paper / "pretrained"]
+
+
 def checksums() -> dict[str, str]:
-    """File name -> SHA-256 of the bundled files."""
-    return json.loads((PRETRAINED / "checksums.json").read_text())
+    """File name -> SHA-256 of the weights that have a name."""
+    found: dict[str, str] = {}
+    for folder in reversed(folders()):
+        found |= _listed(folder)
+    return found
 
 
 def names() -> list[str]:
     """The names that `load` knows."""
-    return sorted(Path(file).stem for file in checksums())
+    known = sorted(Path(file).stem for file in checksums())
+    if repository.folder() is None:  # some may be listed, but left out of the installed package
+        known = [name for name in known if name not in repository.WEIGHTS or _path(name)]
+    return known
+
+
+def _listed(folder: Path) -> dict[str, str]:
+    """The checksums of one folder."""
+    path = folder / "checksums.json"
+    return json.loads(path.read_text()) if path.exists() else {}
+
+
+def _path(name: str) -> Path | None:
+    """The file of a name, if one of the folders has it."""
+    paths = (folder / f"{name}.safetensors" for folder in folders())
+    return next((path for path in paths if path.exists()), None)
 
 
 def sha256(path: Path) -> str:
@@ -37,19 +63,7 @@ def sha256(path: Path) -> str:
 
 def load(name: str | Path) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
     """The tensors and the card of a bundled model, or of a .safetensors file."""
-    path = Path(name)
-    if path.suffix != ".safetensors":
-        if str(name) not in names():
-            raise TransduceError(
-                f"no model is called {str(name)!r}; known: {', '.join(names())}. Or give the path "
-                "of a .safetensors file."
-            )
-        path = PRETRAINED / f"{name}.safetensors"
-        if not path.exists() or sha256(path) != checksums()[path.name]:
-            raise TransduceError(
-                f"the bundled weights {path.name} do not match their checksum: the file is "
-                "damaged. Reinstall transduce."
-            )
+    path = Path(name) if Path(name).suffix == ".safetensors" else _named(str(name))
     if not path.exists():
         raise TransduceError(
             f"there is no file {path}; expected weights in safetensors format. Check the path."
@@ -70,6 +84,24 @@ def load(name: str | Path) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
     return tensors, card
 
 
+def _named(name: str) -> Path:
+    """The file of a name, which is as it was published."""
+    if name not in names():
+        if name in repository.WEIGHTS:
+            raise repository.missing(f"the model {name!r}", "paper/pretrained")
+        raise TransduceError(
+            f"no model is called {name!r}; known: {', '.join(names())}. Or give the path of a "
+            ".safetensors file."
+        )
+    path = _path(name)
+    if path is None or sha256(path) != checksums()[path.name]:
+        raise TransduceError(
+            f"the bundled weights {name}.safetensors do not match their checksum: the file is "
+            "damaged. Reinstall transduce."
+        )
+    return path
+
+
 def save(path: str | Path, tensors: dict[str, torch.Tensor], card: dict[str, Any]) -> None:
     """Write a weight file atomically."""
     content = {key: tensor.detach().cpu().contiguous() for key, tensor in tensors.items()}
@@ -87,6 +119,8 @@ def bundle(path: str | Path, half: bool = False) -> None:
             {key: tensor.half() for key, tensor in tensors.items()},
             {**card, "precision": "half"},
         )
-    save(PRETRAINED / path.name, tensors, card)
-    known = checksums() | {path.name: sha256(PRETRAINED / path.name)}
-    (PRETRAINED / "checksums.json").write_text(json.dumps(known, indent=1, sort_keys=True) + "\n")
+    known = _path(path.stem)
+    folder = PRETRAINED if known is None else known.parent
+    save(folder / path.name, tensors, card)
+    listed = _listed(folder) | {path.name: sha256(folder / path.name)}
+    (folder / "checksums.json").write_text(json.dumps(listed, indent=1, sort_keys=True) + "\n")

@@ -21,7 +21,8 @@ import torch
 from matplotlib.axes import Axes
 from torch import Tensor
 
-from transduce import figures, report
+from paper import figures
+from transduce import report
 from transduce.families.adr import (
     BLOW_UP,
     AdvectionDiffusionReaction,

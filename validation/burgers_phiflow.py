@@ -36,9 +36,11 @@ from matplotlib.figure import SubFigure
 from matplotlib.lines import Line2D
 from phi.flow import PERIODIC, Box, CenteredGrid, advect, batch, channel, diffuse, spatial, tensor
 
-from transduce import figures, report
+from paper import figures
+from transduce import report
 from transduce.families.burgers import DT, SIDE, evolve
-from transduce.figures.style import End, label_ends, log_errors, sized_ticks
+from transduce.figures.labels import End, label_ends
+from transduce.figures.style import log_errors, sized_ticks
 from transduce.files import provenance
 from transduce.metrics import relative_l2
 from transduce.random_fields import generator_for, periodic_field

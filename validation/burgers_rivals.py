@@ -16,10 +16,10 @@ from typing import Any
 
 import torch
 
+from paper.burgers.setting import AMPLITUDES, TIMES, family_of
+from paper.lab import Lab
 from transduce.baselines import Fno
 from transduce.baselines.fitting import Fitting
-from transduce.experiments.burgers.setting import AMPLITUDES, TIMES, family_of
-from transduce.experiments.lab import Lab
 from transduce.files import provenance
 from transduce.random_fields import generator_for
 from transduce.report import markdown_table, write_rows

@@ -19,10 +19,10 @@ from typing import Any
 
 import torch
 
+from paper.recipes import LessonFirst, recipe
 from transduce.families import Moved
 from transduce.files import provenance
 from transduce.metatraining import metatrain
-from transduce.recipes import Recipe, recipe
 from transduce.report import markdown_table, write_rows
 from transduce.storage import StoredFamily
 from transduce.transducer import Transducer
@@ -45,7 +45,7 @@ CHOICES: dict[str, dict[str, Any]] = {
 }
 
 
-def changed(options: dict[str, Any]) -> Recipe:
+def changed(options: dict[str, Any]) -> LessonFirst:
     """The recipe, shortened, with one choice taken away."""
     model, training = (
         RECIPE.model | options.get("model", {}),
@@ -60,7 +60,7 @@ def changed(options: dict[str, Any]) -> Recipe:
     )
 
 
-def error(chosen: Recipe, stored: StoredFamily, folder: Path) -> float | None:
+def error(chosen: LessonFirst, stored: StoredFamily, folder: Path) -> float | None:
     """The validation error at the end of one training."""
     torch.manual_seed(0)
     T, family = Transducer.from_config(chosen.model), Moved(stored) if chosen.moved else stored

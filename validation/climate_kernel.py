@@ -19,13 +19,13 @@ from typing import Any
 import numpy as np
 import torch
 
+from paper.climate.contexts import remembered
+from paper.climate.setting import fields
+from paper.lab import Lab
+from paper.recipes import CHOSEN_ON, LEARNED_FROM, recipe
 from transduce import ExampleSet, Transducer
-from transduce.experiments.climate.contexts import remembered
-from transduce.experiments.climate.setting import fields
-from transduce.experiments.lab import Lab
 from transduce.files import provenance
 from transduce.kernels import Local, Metric
-from transduce.recipes import CHOSEN_ON, LEARNED_FROM, recipe
 from transduce.report import markdown_table, write_rows
 
 MODEL = recipe("climate-europe").model

@@ -6,7 +6,7 @@ about the next two.
 
 The last choices of each network join what helped. Writes results/validation/climate_rivals.json:
 the latitude-weighted squared error of each setting in hPa^2, and the processor time of fitting and
-asking. `transduce.baselines.inductive.CHOSEN` has the settings of least error; no year after the
+asking. `paper.baselines.inductive.CHOSEN` has the settings of least error; no year after the
 two is looked at."""
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from typing import Any
 
 import torch
 
-from transduce.baselines import INDUCTIVE
-from transduce.baselines.inductive import VIT
-from transduce.experiments.lab import Lab
+from paper.baselines import INDUCTIVE
+from paper.baselines.inductive import VIT
+from paper.lab import Lab
 from transduce.families import ClimateFields, latitude_weighted_mse, load_climate
 from transduce.files import provenance
 from transduce.report import markdown_table, write_rows

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from transduce import figures
+from paper import figures
 from transduce.families import AdvectionDiffusionReaction, Burgers2d
 from transduce.families.adr import AdvectionDiffusionReactionOperator, boundary_mask
 from transduce.families.burgers import Burgers2dOperator

@@ -17,9 +17,9 @@ from typing import Any
 
 import torch
 
-from transduce.experiments.images.setting import training_of
-from transduce.experiments.lab import Lab
-from transduce.experiments.trainings import trained
+from paper.images.setting import training_of
+from paper.lab import Lab
+from paper.trainings import trained
 from transduce.files import provenance
 from transduce.recipes import IMAGES
 from transduce.report import markdown_table, write_rows

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from scipy.stats import spearmanr
 
-from transduce import figures
+from paper import figures
 from transduce.families import AdvectionDiffusionReaction, Burgers2d
 from transduce.files import provenance
 from transduce.random_fields import generator_for

@@ -26,7 +26,7 @@ import numpy as np
 import torch
 from matplotlib.axes import Axes
 
-from transduce import figures
+from paper import figures
 from transduce.families import AdvectionDiffusionReaction, Burgers2d
 from transduce.families.adr import boundary_mask
 from transduce.figures.style import DASHED

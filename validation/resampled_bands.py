@@ -15,8 +15,8 @@ from typing import Any
 
 import torch
 
-from transduce import figures
-from transduce.experiments.burgers.bands import BANDS, covered, summary
+from paper import figures
+from paper.burgers.bands import BANDS, covered, summary
 from transduce.families import AdvectionDiffusionReaction
 from transduce.files import provenance
 from transduce.random_fields import generator_for

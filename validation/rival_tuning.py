@@ -22,8 +22,8 @@ from typing import Any
 
 import torch
 
+from paper.lab import Lab
 from transduce.baselines import DeepOnet, Fitting, Fno, rival
-from transduce.experiments.lab import Lab
 from transduce.families import AdvectionDiffusionReaction
 from transduce.files import provenance
 from transduce.metrics import relative_squared_errors

@@ -18,8 +18,8 @@ from typing import Any
 
 import torch
 
+from paper.figures import error_over_training
 from transduce.families import AdvectionDiffusionReaction
-from transduce.figures import error_over_training
 from transduce.files import provenance
 from transduce.metatraining import Training, metatrain
 from transduce.report import write_rows

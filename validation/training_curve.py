@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from transduce import figures
+from paper import figures
 from transduce.files import provenance
 from transduce.report import write_rows
 

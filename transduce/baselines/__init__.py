@@ -1,53 +1,72 @@
-"""The rivals: every one is a Regressor, by name in `RIVALS`; of classes, in `CLASSIFIERS`, and,
-meta-trained, in `META_LEARNERS`. Those of climate that are fitted once and see no examples are in
-`INDUCTIVE`."""
+"""Baselines: each is a Regressor, by name in `BASELINES`; those that classify images are in
+`CLASSIFIERS`.
+
+Those of scikit-learn import it when they are first used: pip install 'transduce[baselines]'."""
+
+from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
+from ..files import pip_install
 from ..types import Regressor, TransduceError
 from .classical import Identity as Identity
 from .classical import KernelRidge as KernelRidge
 from .classical import MeanOfExamples as MeanOfExamples
-from .classifiers import (
-    logistic_regression,
-    neighbours_classifier,
-    pixel_kernel_ridge,
-    support_vectors,
-)
 from .deeponet import DeepOnet as DeepOnet
 from .deeponet import paper_deeponet
-from .family_wide import FamilyWide as FamilyWide
 from .fitting import Fitting as Fitting
 from .fno import Fno as Fno
 from .fno import paper_fno, periodic_fno, stopped_fno
-from .inductive import CHOSEN, Climatology, KernelRidgeDays, NearestDay, RidgeDays
-from .inductive import Rival as Rival
 from .local import LocalRidge as LocalRidge
-from .meta_learners import Gpicl as Gpicl
-from .meta_learners import Maml as Maml
-from .meta_learners import MetaLearner as MetaLearner
-from .scikit import Scikit as Scikit
-from .scikit import (
-    decision_tree,
-    gaussian_process,
-    linear_ridge,
-    nearest_neighbours,
-    paper_kernel_ridge,
-)
-from .scikit import nearest_example as nearest_example
-from .vit import Fno2d, ViT
 
-RIVALS: dict[str, Callable[[], Regressor]] = {
+if TYPE_CHECKING:
+    from .classifiers import ScikitClassifier as ScikitClassifier
+    from .scikit import Scikit as Scikit
+    from .scikit import nearest_example as nearest_example
+
+OF_SCIKIT_LEARN = {
+    "Scikit": "scikit",
+    "ScikitClassifier": "classifiers",
+    "nearest_example": "scikit",
+}  # public names that are imported when first used
+
+
+def _imported(module: str, name: str) -> Any:
+    """A name of a module that needs scikit-learn."""
+    try:
+        return getattr(import_module(f"{__name__}.{module}"), name)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "sklearn":
+            raise
+        raise TransduceError(
+            "this baseline is scikit-learn's, which is not installed. Install it: "
+            f"{pip_install('baselines')}"
+        ) from None
+
+
+def _made_by(module: str, name: str) -> Callable[[], Regressor]:
+    """A function that imports what makes a baseline, and makes it."""
+    return lambda: _imported(module, name)()
+
+
+def __getattr__(name: str) -> Any:
+    if name in OF_SCIKIT_LEARN:
+        return _imported(OF_SCIKIT_LEARN[name], name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+BASELINES: dict[str, Callable[[], Regressor]] = {
     "mean": MeanOfExamples,
     "identity": Identity,
-    "nearest-neighbours": nearest_neighbours,
-    "decision-tree": decision_tree,
-    "linear-ridge": linear_ridge,
-    "kernel-ridge-paper": paper_kernel_ridge,
+    "nearest-neighbours": _made_by("scikit", "nearest_neighbours"),
+    "decision-tree": _made_by("scikit", "decision_tree"),
+    "linear-ridge": _made_by("scikit", "linear_ridge"),
+    "kernel-ridge-paper": _made_by("scikit", "paper_kernel_ridge"),
     "kernel-ridge": KernelRidge,
     "local-kernel-ridge": LocalRidge,
-    "gaussian-process": gaussian_process,
+    "gaussian-process": _made_by("scikit", "gaussian_process"),
     "fno-paper": paper_fno,
     "fno": Fno,
     "fno-stopped": stopped_fno,
@@ -56,42 +75,23 @@ RIVALS: dict[str, Callable[[], Regressor]] = {
     "deeponet": DeepOnet,
 }
 CLASSIFIERS: dict[str, Callable[[], Regressor]] = {
-    "nearest-neighbours": neighbours_classifier,
-    "logistic-regression": logistic_regression,
-    "support-vectors": support_vectors,
-    "kernel-ridge": pixel_kernel_ridge,
-}
-META_LEARNERS: dict[str, type[MetaLearner]] = {"maml": Maml, "gpicl": Gpicl}
-INDUCTIVE: dict[str, Callable[..., Rival]] = {
-    "climatology": Climatology,
-    "nearest-day": NearestDay,
-    "ridge": RidgeDays,
-    "kernel-ridge": KernelRidgeDays,
-    "vit": partial(ViT, positions=True),
-    "vit-without-positions": partial(ViT, positions=False),
-    "vit-positions-removed": partial(ViT, positions=False),
-    "fno": Fno2d,
+    "nearest-neighbours": _made_by("classifiers", "neighbours_classifier"),
+    "logistic-regression": _made_by("classifiers", "logistic_regression"),
+    "support-vectors": _made_by("classifiers", "support_vectors"),
+    "kernel-ridge": _made_by("classifiers", "pixel_kernel_ridge"),
 }
 
 
-def rival(name: str) -> Regressor:
-    """The rival of this name.
+def baseline(name: str) -> Regressor:
+    """The baseline of this name.
 
-    >>> O = rival("kernel-ridge").regress(ExampleSet(v, u))
+    >>> O = baseline("kernel-ridge").regress(ExampleSet(v, u))
     """
-    if name not in RIVALS:
-        raise TransduceError(f"there is no rival {name!r}; expected one of {', '.join(RIVALS)}.")
-    return RIVALS[name]()
-
-
-def inductive_rival(name: str) -> Rival:
-    """The rival of this name in climate, with the settings that were chosen for it.
-
-    >>> fitted = inductive_rival("ridge").fit(fields.select(slice("2000", "2006")))
-    >>> u_hat = fitted.answers(fields.select("2007"))
-    """
-    if name not in INDUCTIVE:
+    if name not in BASELINES:
         raise TransduceError(
-            f"there is no inductive rival {name!r}; expected one of {', '.join(INDUCTIVE)}."
+            f"there is no baseline {name!r}; expected one of {', '.join(BASELINES)}."
         )
-    return INDUCTIVE[name](**CHOSEN[name])
+    return BASELINES[name]()
+
+
+RIVALS, rival = BASELINES, baseline  # their names until version 0.1

@@ -20,7 +20,6 @@ from typing import Any
 import numpy as np
 import torch
 from jaxtyping import Float
-from sklearn.metrics.pairwise import euclidean_distances, rbf_kernel
 
 from ..types import ExampleSet, TransduceError, like, to_tensor
 
@@ -66,7 +65,7 @@ class Identity:
                 f"examples.v has functions of shape {v} and examples.u of shape {u}; the identity "
                 "answers with what it is asked, so it "
                 "expects the same. Interpolate one of them to the other's grid, or leave this "
-                "rival out."
+                "baseline out."
             )
         return IdentityOperator()
 
@@ -97,7 +96,7 @@ class KernelRidge:
 
     def regress(self, examples: ExampleSet) -> KernelRidgeOperator:
         v, u = rows_of(examples.v, "examples.v"), rows_of(examples.u, "examples.u")
-        distances = euclidean_distances(v, squared=True)
+        distances = squared_distances(v, v)
         numbers, directions = in_span(u)
         fits = (self._fit(gamma, distances, numbers) for gamma in self.gammas)
         error, gamma, ridge, alpha = min(fits, key=lambda fit: fit[0])
@@ -132,8 +131,27 @@ class KernelRidgeOperator:
 
     def __call__(self, v: Any) -> Any:
         expect_grid(v, self.v_shape)
-        u_hat = rbf_kernel(rows_of(v, "v"), self.v, gamma=self.gamma) @ self.alpha
+        u_hat = gaussian_kernel(rows_of(v, "v"), self.v, self.gamma) @ self.alpha
         return like(torch.from_numpy(u_hat).reshape(-1, *self.u_shape), v)
+
+
+def squared_distances(
+    x: Float[np.ndarray, "m d"], y: Float[np.ndarray, "n d"]
+) -> Float[np.ndarray, "m n"]:
+    """|x_i - y_j|^2, by |x|^2 - 2 <x, y> + |y|^2; exactly 0 between an array and itself."""
+    squares = (np.einsum("ij,ij->i", f, f) for f in (x, y))
+    found = np.add.outer(*squares) - 2 * x @ y.T
+    np.maximum(found, 0, out=found)
+    if x is y:
+        np.fill_diagonal(found, 0)
+    return found
+
+
+def gaussian_kernel(
+    x: Float[np.ndarray, "m d"], y: Float[np.ndarray, "n d"], gamma: float
+) -> Float[np.ndarray, "m n"]:
+    """exp(-gamma |x_i - y_j|^2)."""
+    return np.exp(-gamma * squared_distances(x, y))
 
 
 def rows_of(f: Any, name: str) -> Float[np.ndarray, "n d"]:

@@ -26,10 +26,9 @@ from typing import Any
 import numpy as np
 import torch
 from jaxtyping import Float, Int
-from sklearn.metrics.pairwise import euclidean_distances, rbf_kernel
 
 from ..types import ExampleSet, TransduceError, like
-from .classical import expect_grid, powers_of_ten
+from .classical import expect_grid, gaussian_kernel, powers_of_ten, squared_distances
 from .fitting import with_channels
 
 LAMBDAS = powers_of_ten(-13, -1)
@@ -62,7 +61,7 @@ class LocalRidge:
                 f"examples.v has functions of shape {shape} and examples.u of shape {asked}; this "
                 "regression is of what is added to v, so "
                 "it expects the same. Interpolate one of them to the other's grid, or leave this "
-                "rival out."
+                "baseline out."
             )
         v, u = _fields(examples.v, "examples.v"), _fields(examples.u, "examples.u")
         places = np.random.default_rng(self.seed).permutation(
@@ -89,9 +88,12 @@ class LocalRidge:
         for spacing in self.spacings:
             w, w_held = (Window(self.across, spacing).of(v, where) for where in (fitted, held_out))
             centres = w[: self.centres]
-            unit = np.median(euclidean_distances(centres, squared=True))
+            unit = np.median(squared_distances(centres, centres))
             for gamma in np.array(self.gammas) / max(unit, 1e-300):
-                alpha, K = _solved(w, centres, y_fitted, gamma), rbf_kernel(w_held, centres, gamma)
+                alpha, K = (
+                    _solved(w, centres, y_fitted, gamma),
+                    gaussian_kernel(w_held, centres, gamma),
+                )
                 for ridge in LAMBDAS:
                     errors[spacing, float(gamma), float(ridge)] = np.square(
                         K @ alpha(ridge) - y_held
@@ -137,7 +139,7 @@ class LocalRidgeOperator:
 
     def _added(self, field: Float[np.ndarray, "1 c *grid"]) -> Float[np.ndarray, "1 c *grid"]:
         w = self.window.of(field, np.arange(field[0, 0].size))
-        return (rbf_kernel(w, self.centres, self.gamma) @ self.alpha).T.reshape(field.shape)
+        return (gaussian_kernel(w, self.centres, self.gamma) @ self.alpha).T.reshape(field.shape)
 
 
 def _solved(
@@ -148,10 +150,10 @@ def _solved(
 ) -> Callable[[float], Float[np.ndarray, "m c"]]:
     """alpha as a function of lambda, by two eigendecompositions: of the kernel at the centres, and
     of what it spans at the points w."""
-    variance, axes = np.linalg.eigh(rbf_kernel(centres, centres, gamma))
+    variance, axes = np.linalg.eigh(gaussian_kernel(centres, centres, gamma))
     kept = variance > 1e-13 * variance[-1]
     root = axes[:, kept] / np.sqrt(variance[kept])
-    features = rbf_kernel(w, centres, gamma) @ root
+    features = gaussian_kernel(w, centres, gamma) @ root
     spread, turned = np.linalg.eigh(features.T @ features / len(w))
     directions, target = root @ turned, turned.T @ (features.T @ y) / len(w)
     return lambda ridge: directions @ (target / (spread.clip(min=0) + ridge)[:, None])

@@ -41,7 +41,8 @@ BURGERS = ("amplitude", "nu", "start", "increment", "resolution")
 BASELINES = {"adr": ["kernel-ridge"], "burgers": ["identity", "kernel-ridge"]}  # always measured
 
 Names = Annotated[
-    list[str], typer.Argument(help="Bundled models, .safetensors files, or rivals such as fno.")
+    list[str],
+    typer.Argument(help="Bundled models, .safetensors files, or baselines such as fno."),
 ]
 Examples = Annotated[
     Any,
@@ -221,31 +222,33 @@ def reproduce(
 ) -> None:
     """Measure an experiment of the paper anew, every table and figure of it, going on where it
     stopped."""
-    from ..experiments import EXPERIMENTS, reproduce
+    from .. import repository
     from ..types import TransduceError
 
-    if experiment not in EXPERIMENTS:
+    if experiment not in repository.EXPERIMENTS:
         raise TransduceError(
-            f"no experiment is called {experiment!r}; known: {', '.join(EXPERIMENTS)}."
+            f"no experiment is called {experiment!r}; known: {', '.join(repository.EXPERIMENTS)}."
         )
-    known = {part.name: part for part in EXPERIMENTS[experiment].PARTS}
+    paper = repository.module("experiments", f"the experiment {experiment!r}")
+    chosen = paper.EXPERIMENTS[experiment]
+    known = {part.name: part for part in chosen.PARTS}
     names = list(known) if only is None else only.split(",")
     for name in names:
         if name not in known:
             raise TransduceError(
                 f"{experiment} has no part called {name!r}; known: {', '.join(known)}."
             )
-    scale = EXPERIMENTS[experiment].QUICK if quick else EXPERIMENTS[experiment].FULL
+    scale = chosen.QUICK if quick else chosen.FULL
     folder = f"{experiment}-quick" if quick else experiment
     out, work = out or Path("results") / folder, work or Path("runs") / "reproduce" / folder
     start = time.perf_counter()
-    reproduce(
+    paper.reproduce(
         experiment,
         [known[name] for name in names],
         scale,
         out,
         work,
-        EXPERIMENTS[experiment].identities(),
+        chosen.identities(),
         force,
     )
     say(f"{experiment}: {len(names)} parts, {time.perf_counter() - start:.0f} s, in {out}")
@@ -277,22 +280,22 @@ def _settings(B: OperatorFamily, family: str, options: Options) -> dict[str, obj
 
 
 def _regressors(names: list[str]) -> dict[str, Regressor]:
-    """Models and rivals by name."""
+    """Models and baselines by name."""
     from .. import weights
-    from ..baselines import RIVALS, rival
+    from ..baselines import BASELINES, baseline
     from ..transducer import Transducer
     from ..types import TransduceError
 
     found: dict[str, Regressor] = {}
     for name in names:
-        if name in RIVALS:
-            found[name] = rival(name)
+        if name in BASELINES:
+            found[name] = baseline(name)
         elif name in weights.names() or Path(name).suffix == ".safetensors":
             found[name] = Transducer.from_pretrained(name)
         else:
             raise TransduceError(
-                f"no regressor is called {name!r}; models: {', '.join(weights.names())}; rivals: "
-                f"{', '.join(RIVALS)}. "
+                f"no regressor is called {name!r}; models: {', '.join(weights.names())}; "
+                f"baselines: {', '.join(BASELINES)}. "
                 "Name some of these, or give the path of a .safetensors file."
             )
     return found

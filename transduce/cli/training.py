@@ -74,13 +74,13 @@ def train(
     path, error = recipes.train(
         recipes.recipe(name),
         out or Path("runs") / name,
-        data,
-        steps,
-        seed,
-        on_the_fly,
-        start,
-        rate,
-        until,
+        data=data,
+        steps=steps,
+        seed=seed,
+        on_the_fly=on_the_fly,
+        start=start,
+        rate=rate,
+        until=until,
     )
     if until and error is not None and error > until:
         raise TransduceError(
