@@ -249,7 +249,7 @@ def test_evaluate_with_bad_input(model, tmp_path):
     line = fails("evaluate", "atlantis")
     assert (
         "no regressor is called 'atlantis'; models: adr, adr-softmax, " in line
-        and "; rivals: mean, " in line
+        and "; baselines: mean, " in line
         and "kernel-ridge" in line
     )
     assert "there is no file" in fails("evaluate", tmp_path / "missing.safetensors")

@@ -65,7 +65,7 @@ def test_every_inductive_baseline_is_here():
     assert HERE.keys() == INDUCTIVE.keys() == CHOSEN.keys() == CHOICES.keys()
     assert all(type(inductive_baseline(name)) is type(HERE[name]()) for name in HERE)
     with pytest.raises(
-        TransduceError, match="no inductive rival 'lstm'; expected one of climatology"
+        TransduceError, match="no inductive baseline 'lstm'; expected one of climatology"
     ):
         inductive_baseline("lstm")
 
