@@ -12,7 +12,7 @@ __version__ = "0.1.0"
 CONTENTS = {  # module: its public names
     "conditioned": ["ConditionedOperator"],
     "evaluation": ["evaluate"],
-    "kernels": ["KERNELS"],
+    "layer": ["Feedforward", "Layer"],
     "metatraining": ["Training", "metatrain"],
     "spaces": ["BranchTrunk", "Euclidean", "FourierModes", "SineModes"],
     "storage": ["StoredFamily", "read_examples"],
@@ -23,9 +23,11 @@ CONTENTS = {  # module: its public names
 
 if TYPE_CHECKING:  # the same table, for type checkers and editors
     from . import families as families
+    from . import models as models
     from .conditioned import ConditionedOperator as ConditionedOperator
     from .evaluation import evaluate as evaluate
-    from .kernels import KERNELS as KERNELS
+    from .layer import Feedforward as Feedforward
+    from .layer import Layer as Layer
     from .metatraining import Training as Training
     from .metatraining import metatrain as metatrain
     from .spaces import BranchTrunk as BranchTrunk
@@ -43,4 +45,4 @@ if TYPE_CHECKING:  # the same table, for type checkers and editors
     from .types import TransduceError as TransduceError
     from .weights import names as names
 else:
-    __getattr__, __dir__, __all__ = lazy.names(__name__, CONTENTS, modules=["families"])
+    __getattr__, __dir__, __all__ = lazy.names(__name__, CONTENTS, modules=["families", "models"])

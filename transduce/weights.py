@@ -17,7 +17,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as serialise
 
 from . import repository
-from .files import replacing
+from .files import PathLike, replacing
 from .types import TransduceError
 
 PRETRAINED = Path(__file__).parent / "pretrained"
@@ -61,7 +61,7 @@ def sha256(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def load(name: str | Path) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
+def load(name: PathLike) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
     """The tensors and the card of a bundled model, or of a .safetensors file."""
     path = Path(name) if Path(name).suffix == ".safetensors" else _named(str(name))
     if not path.exists():
@@ -102,7 +102,7 @@ def _named(name: str) -> Path:
     return path
 
 
-def save(path: str | Path, tensors: dict[str, torch.Tensor], card: dict[str, Any]) -> None:
+def save(path: PathLike, tensors: dict[str, torch.Tensor], card: dict[str, Any]) -> None:
     """Write a weight file atomically."""
     content = {key: tensor.detach().cpu().contiguous() for key, tensor in tensors.items()}
     with replacing(path) as temporary:

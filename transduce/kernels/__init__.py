@@ -1,70 +1,36 @@
-"""kappa by name: exp_dot, rbf and l2 average the examples, as in the paper; representer,
-convolutional and metric solve for their coefficients."""
+"""Kernels kappa between functions.
 
-from typing import Any
+Averaging: `ExpDot`, `Rbf` and `L2`, the paper's. Solving in closed form: `Ridge` over a `Gram`, and
+`Readout` over a network's channels. `Mean` is a fixed mean function. `Mixture` and `AtPlaces`
+combine kernels.
+"""
 
-from ..spaces import Region, Space
-from ..types import TransduceError
-from .attention import L2, ExpDot, Rbf
+from .attention import ATTENTION as ATTENTION
+from .attention import L2 as L2
 from .attention import Attention as Attention
-from .convolutional import Convolutional as Convolutional
-from .descent import left_by_lines as left_by_lines
-from .descent import start_with_descent as start_with_descent
+from .attention import ExpDot as ExpDot
+from .attention import Rbf as Rbf
+from .candidate_kinds import PLAIN_WIDTHS as PLAIN_WIDTHS
+from .candidate_kinds import FeatureCandidates as FeatureCandidates
+from .candidate_kinds import LayerCandidates as LayerCandidates
+from .candidate_kinds import NoiseUnits as NoiseUnits
+from .candidates import Candidates as Candidates
+from .grams import ConvolutionGram as ConvolutionGram
+from .grams import FeatureGram as FeatureGram
+from .grams import Gram as Gram
+from .grams import MaternGram as MaternGram
+from .grams import Points as Points
+from .grams import ProductGram as ProductGram
+from .kappa import Fit as Fit
 from .kappa import Kappa as Kappa
-from .kappa import Known as Known
-from .local import Local as Local
-from .metric import Metric as Metric
-from .patchwise import Patchwise as Patchwise
-from .prior import Prior as Prior
-from .prior import spectral_prior
-from .remembered import Remembered as Remembered
-from .representer import Representer as Representer
-
-KERNELS: dict[str, type[Kappa]] = {
-    "exp_dot": ExpDot,
-    "rbf": Rbf,
-    "l2": L2,
-    "representer": Representer,
-    "convolutional": Convolutional,
-    "metric": Metric,
-}
-
-
-def kernel(name: str) -> type[Kappa]:
-    """The kernel class of this name."""
-    if name not in KERNELS:
-        raise TransduceError(
-            f"kappa={name!r} is not a kernel; expected one of {', '.join(KERNELS)}."
-        )
-    return KERNELS[name]
-
-
-def prior_of(V: Space, U: Space, options: dict[str, Any]) -> Prior | Remembered:
-    """The prior that `options` describe: of pairs that are remembered, or of a spectral network."""
-    if "pairs" not in options:
-        return spectral_prior(V, U, options)
-    if options.keys() != {"pairs"}:
-        raise TransduceError(
-            f"a prior of pairs with options {', '.join(options)}; expected pairs alone. Leave the "
-            "others out."
-        )
-    return Remembered(looking(Metric(V.size, U.size), V, U), V.size, U.size, **options)
-
-
-def looking(kappa: Kappa, V: Space, U: Space) -> Any:
-    """The kernel as it is, or one at every place of a region whose fields are compared near
-    places."""
-    if not isinstance(V, Region) or not V.reach:
-        return kappa
-    if (
-        not isinstance(kappa, Metric)
-        or not isinstance(U, Region)
-        or U.grid != V.grid
-        or U.size != U.points
-    ):
-        raise TransduceError(
-            f"V is a Region with reach={V.reach}, U {U.config()}, the kernel "
-            f"{type(kappa).__name__}; expected kappa='metric', and for U a "
-            "Region of the same grid without slopes. Leave reach out, or change the others."
-        )
-    return Local(kappa, *V.neighbourhoods())
+from .kappa import Reading as Reading
+from .mean import Mean as Mean
+from .mixer import Mixer as Mixer
+from .mixture import Mixture as Mixture
+from .network import SpectralNetwork as SpectralNetwork
+from .places import AtPlaces as AtPlaces
+from .places import Neighbourhoods as Neighbourhoods
+from .places import PatchGrid as PatchGrid
+from .places import Places as Places
+from .readout import Readout as Readout
+from .ridge import Ridge as Ridge

@@ -1,91 +1,187 @@
-"""The contract of a kernel kappa between functions, whose values are linear maps of U (equation 4,
-Proposition 1).
+"""The contract of a kernel kappa between functions (equation 4, Proposition 1).
 
-    u(v) = sum_i kappa(v_i, v)(u_i)
+    u_hat(v) = sum_i kappa(v_i, v)(u_i)
 
-is computed in two halves: `condition` turns the examples into whatever a query needs, once, and
-calling the kernel evaluates the sum at any number of queries."""
+A kernel is computed in two halves. `condition` fits it to the examples, once. `forward` answers any
+number of queries from that fit. These two methods make a kernel; all others have defaults that are
+correct for every kernel, and that a kernel overrides where it knows a faster way.
+"""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NamedTuple
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import ClassVar, Generic, TypeVar
 
+import torch
 from jaxtyping import Bool, Float
-from torch import Tensor, nn
+from torch import Tensor
 
+from ..configs import Part
 from ..types import TransduceError
 
 
-class Known(NamedTuple):
-    """Examples that a kernel was conditioned on before: the new set is these `rows` of the old one,
-    and then new ones."""
+@dataclass(frozen=True, kw_only=True)
+class Fit:
+    """What a kernel keeps of its examples: all that a query needs.
 
-    sources: Any
-    rows: list[int]
+    residual: u_i minus the answer at v_i without example i; None if the kernel cannot say.
+    deviation: standard deviation of that answer, up to a factor common to all functions.
+    """
+
+    residual: Tensor | None = None
+    deviation: Tensor | None = None
+
+    @property
+    def nbytes(self) -> int:
+        """The memory that the fit holds."""
+        return sum(_nbytes(getattr(self, field.name)) for field in fields(self))
 
 
-class Kappa(nn.Module):
-    """options: what a kernel takes of the Transducer's options. transforms: whether F and G act
-    beside it unless told otherwise. leaves_out: whether what it keeps of the examples says what is
-    left of each, left out (`residual`, `deviation`). follows: whether it averages, with more weight
-    on examples that are like the query."""
+def _nbytes(value: object) -> int:
+    if isinstance(value, Tensor | Fit):
+        return value.nbytes
+    return sum(map(_nbytes, value)) if isinstance(value, tuple | list) else 0
 
-    options: ClassVar[tuple[str, ...]]
-    transforms: ClassVar[bool]
-    leaves_out: ClassVar[bool] = False
-    follows: ClassVar[bool] = False
 
-    def standardised(self, spread: Float[Tensor, " d_v"], size: Float[Tensor, ""]) -> None:
-        """Told, before training, that inputs come divided by `spread`, and the root mean square of
-        their norm before that."""
+@dataclass(frozen=True)
+class Reading:
+    """What `Kappa.read` computes of functions, whichever of them turn out to be examples."""
+
+    v: Tensor
+
+
+F = TypeVar("F", bound=Fit)
+R = TypeVar("R", bound=Reading)
+
+
+class Kappa(Part, Generic[F, R]):
+    """A kernel between functions. Subclasses implement `condition` and `forward`.
+
+    leaves_out: whether `condition` returns leave-one-out residuals and deviations.
+    chunk: number of queries answered at once, so that memory stays in the cache.
+    systems: number of regressions that one fit consists of, such as one for each place.
+    """
+
+    leaves_out: bool = False
+    chunk: ClassVar[int] = 1024
+
+    @property
+    def systems(self) -> int:
+        return 1
 
     def condition(
         self,
-        v: Float[Tensor, "b n d_v"],
-        u: Float[Tensor, "b n d_u"],
+        v: Float[Tensor, "b n *grid d_v"],
+        u: Float[Tensor, "b n *grid d_u"],
         mask: Bool[Tensor, "b n"] | None = None,
-        known: Known | None = None,
-    ) -> Any:
-        """What a query needs of the examples; where `mask` is False there is none. known: work that
-        may be used again."""
+    ) -> F:
+        """Fit the kernel to the examples of b tasks; those where `mask` is False do not count."""
         raise NotImplementedError
 
-    def forward(self, sources: Any, v: Float[Tensor, "b m d_v"]) -> Float[Tensor, "b m d_u"]:
+    def forward(self, fit: F, v: Float[Tensor, "b m *grid d_v"]) -> Float[Tensor, "b m *grid d_u"]:
         """sum_i kappa(v_i, v)(u_i) at each query v."""
         raise NotImplementedError
 
-    def carry(
-        self, sources: Any, v: Float[Tensor, "b n d_v"], u: Float[Tensor, "b n d_u"]
-    ) -> Float[Tensor, "b n d_u"]:
-        """The examples' own stream after the layer."""
-        raise NotImplementedError
+    def refit(
+        self,
+        fit: F,
+        v: Float[Tensor, "b n *grid d_v"],
+        u: Float[Tensor, "b n *grid d_u"],
+        mask: Bool[Tensor, "b n"] | None = None,
+    ) -> F:
+        """Fit other examples with the choices of `fit`: scales, mixture weights, summaries.
+        A kernel that chooses nothing from its examples need not override this."""
+        return self.condition(v, u, mask)
 
-    def read(self, v: Float[Tensor, "1 n d_v"], u: Float[Tensor, "1 n d_u"]) -> Any:
-        """What is needed of n functions whichever of them are examples. u: their images, of use
-        only to a kernel that comes first."""
-        raise NotImplementedError
+    def update(
+        self,
+        fit: F,
+        rows: Sequence[int],
+        v: Float[Tensor, "b n *grid d_v"],
+        u: Float[Tensor, "b n *grid d_u"],
+    ) -> F:
+        """Fit the examples v, u, the first of which are these rows of the examples of `fit`."""
+        return self.condition(v, u)
+
+    def carry(
+        self, fit: F, v: Float[Tensor, "b n *grid d_v"], u: Float[Tensor, "b n *grid d_u"]
+    ) -> Float[Tensor, "b n *grid d_u"]:
+        """The examples' outputs for the next layer: residuals if there are any, else u + kappa."""
+        return u + self(fit, v) if fit.residual is None else fit.residual
+
+    def weights(
+        self,
+        v: Float[Tensor, "b n *grid d_v"],
+        u: Float[Tensor, "b n *grid d_u"],
+        query: Float[Tensor, "b m *grid d_v"],
+        mask: Bool[Tensor, "b n"] | None = None,
+    ) -> Float[Tensor, "b m n"]:
+        """How much each example counts for each query: the trace of d u_hat(v) / d u_i, divided by
+        the size of U, with the choices of the fit held fixed."""
+        with torch.enable_grad():
+            u = u.detach().requires_grad_()
+            fit = self.condition(v, u.detach(), mask)
+            answers = self(self.refit(fit, v, u, mask), query).flatten(2)
+            columns = [_diagonal(answers[:, m], u) for m in range(query.shape[1])]
+        return torch.stack(columns, 1) / answers.shape[2]
+
+    def deviations(self, fit: F, v: Float[Tensor, "b m *grid d_v"]) -> Float[Tensor, "b m"]:
+        """The standard deviation of each query's answer, in the units of `fit.deviation`."""
+        raise TransduceError(
+            f"{type(self).__name__} averages its examples and has no leave-one-out residuals, "
+            "which bands need. Use a model that solves for its coefficients, such as 'adr' or "
+            "'burgers'."
+        )
+
+    def read(self, v: Float[Tensor, "1 n *grid d_v"], u: Float[Tensor, "1 n *grid d_u"]) -> R:
+        """What `split` needs of n functions, whichever of them are examples.
+        u: their images, for a kernel that comes first."""
+        return Reading(v)  # type: ignore[return-value]
 
     def split(
-        self, read: Any, u: Float[Tensor, "b n d_u"], mask: Bool[Tensor, "b n"], carry: bool = True
-    ) -> Float[Tensor, "b n d_u"]:
-        """All streams after the layer, for b tasks on the functions that were read: in each, the
-        examples are those where mask is True, and the rest are queries. carry: whether the
-        examples' own streams are of use to anyone."""
-        raise NotImplementedError
+        self,
+        reading: R,
+        u: Float[Tensor, "b n *grid d_u"],
+        mask: Bool[Tensor, "b n"],
+        carry: bool = True,
+    ) -> Float[Tensor, "b n *grid d_u"]:
+        """The streams of b tasks after the layer. In each task the functions where mask is True are
+        the examples, and the others are queries.
+        carry: whether the examples' streams are needed; if not, they may be anything."""
+        v = reading.v.expand(len(mask), *reading.v.shape[1:])
+        fit = self.condition(v, u, mask)
+        answers = u + self(fit, v)
+        return (
+            torch.where(per_function(mask, u), self.carry(fit, v, u), answers) if carry else answers
+        )
 
-    def squared_errors(self, read: Any, mask: Bool[Tensor, "b n"]) -> Float[Tensor, "b n"] | None:
-        """The squared norm, over coefficients, of what `split` answers from less the images that
-        were read; None where there is no shorter way than to answer."""
+    def squared_errors(self, reading: R, mask: Bool[Tensor, "b n"]) -> Float[Tensor, "b n"] | None:
+        """|u - answer|^2, summed over coefficients, for each task and function that was read;
+        None if there is no faster way than to compute the answers."""
         return None
 
-    def weights(self, sources: Any, v: Float[Tensor, "b m d_v"]) -> Float[Tensor, "b h m n"]:
-        """How much each example counts for each query, to look at."""
-        raise NotImplementedError
+    def standardised(self, spread: Float[Tensor, " d_v"], size: Float[Tensor, ""]) -> None:
+        """Hook called once before training with the scale of the inputs.
+        Inputs come divided by `spread`; `size` is the root mean square norm before that."""
 
-    def deviations(self, sources: Any, v: Float[Tensor, "b m d_v"]) -> Float[Tensor, "b m"]:
-        """The standard deviation of each query's answer, up to a factor."""
-        raise TransduceError(
-            f"{type(self).__name__} averages its examples and cannot leave one out, which bands "
-            "come from. Use a model with the "
-            "representer kernel or a prior, such as 'adr' or 'burgers'."
+
+def per_function(
+    mask: Bool[Tensor, "b n"], u: Float[Tensor, "_ n *rest"]
+) -> Bool[Tensor, "b n *_"]:
+    """The mask with one axis for each further axis of u, to broadcast against it."""
+    return mask.reshape(*mask.shape, *[1] * (u.ndim - 2))
+
+
+def _diagonal(
+    answers: Float[Tensor, "b q"], u: Float[Tensor, "b n *grid d_u"]
+) -> Float[Tensor, "b n"]:
+    """sum_k d answers_k / d u_ik for each example i."""
+    total = u.new_zeros(u.shape[:2])
+    for k in range(answers.shape[1]):
+        (gradient,) = torch.autograd.grad(
+            answers[:, k].sum(), u, retain_graph=True, allow_unused=True
         )
+        if gradient is not None:
+            total = total + gradient.flatten(2)[..., k]
+    return total

@@ -1,21 +1,17 @@
-"""The two linear systems of kernel ridge regression, and the leave-one-out residuals that come with
-them.
+"""The two linear systems of kernel ridge regression, with their leave-one-out residuals r_i.
 
-    n x n
-    alpha = (K + lambda I)^-1 u
-    r_i = alpha_i / P_ii,  P = (K + lambda I)^-1
-    u_hat(v) = k(v) alpha
-    p x p
-    theta = (Psi^T Psi + lambda I)^-1 Psi^T u
-    P_ii = (1 - h_ii) / lambda,  h = psi_i Q psi_i^T
-    u_hat(v) = psi(v) theta
+    n x n       alpha = (K + lambda I)^-1 u,        u_hat(v) = k(v) alpha
+                r_i = alpha_i / P_ii,               P = (K + lambda I)^-1
+    p x p       theta = Q Psi^T u,                  u_hat(v) = psi(v) theta
+                Q = (Psi^T Psi + lambda I)^-1,      P_ii = (1 - psi_i Q psi_i^T) / lambda
 
-They agree where K = Psi Psi^T. The first costs n^3, the second n p^2. Either keeps a factor W of
-the inverse, W^T W = P or Q, which is what variances and updates need."""
+They agree where K = Psi Psi^T. The first costs n^3, the second n p^2. Both keep a factor W of the
+inverse, W^T W = P or Q, which variances and updates need.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -25,7 +21,16 @@ from torch.autograd.function import once_differentiable
 from ..types import TransduceError
 
 SMALLEST_RIDGE = 1e-12
-PACE = 10.0  # logarithms are learned in units of this, for AdamW moves every parameter by its rate
+LOG_UNIT = 10.0  # logarithms are learned in units of this: AdamW moves every parameter alike
+
+
+class Solved(NamedTuple):
+    """One of the two systems, solved for every candidate j before these are mixed."""
+
+    residuals: Float[Tensor, "b j n q"]
+    variances: Float[Tensor, "b j n"]
+    coefficients: Float[Tensor, "b j r q"]
+    factor: Float[Tensor, "b j r r"]
 
 
 def identity_like(K: Float[Tensor, "... n n"]) -> Float[Tensor, "n n"]:
@@ -33,8 +38,8 @@ def identity_like(K: Float[Tensor, "... n n"]) -> Float[Tensor, "n n"]:
 
 
 def inverse_factor(K: Float[Tensor, "... n n"]) -> Float[Tensor, "... n n"]:
-    """W with W^T W = K^-1, by Cholesky; a matrix that rounding has made indefinite is raised by as
-    little as will do."""
+    """W with W^T W = K^-1, by Cholesky. If rounding has made K indefinite, the smallest multiple
+    of the identity that helps is added."""
     L, failed = torch.linalg.cholesky_ex(K)
     raised = SMALLEST_RIDGE
     while failed.any():
@@ -52,7 +57,7 @@ def inverse_factor(K: Float[Tensor, "... n n"]) -> Float[Tensor, "... n n"]:
 def apply_inverse(
     W: Float[Tensor, "b j n n"], u: Float[Tensor, "b n q"]
 ) -> Float[Tensor, "b j n q"]:
-    """W^T W u for every factor, in whichever order is shorter."""
+    """W^T W u for every factor, in the cheaper order."""
     if W.shape[-1] <= u.shape[-1]:
         return ((W.mT @ W).flatten(1, 2) @ u).view(*W.shape[:-1], u.shape[-1])
     return W.mT @ (W.flatten(1, 2) @ u).view(*W.shape[:-1], u.shape[-1])
@@ -72,7 +77,7 @@ class Solve(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, *gradients: Any) -> tuple[Tensor, Tensor]:
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor]:
         W, alpha = ctx.saved_tensors
         d_alpha, d_diagonal, _ = gradients
         P = W.mT @ W

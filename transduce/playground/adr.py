@@ -14,11 +14,11 @@ from typing import Annotated
 import torch
 from pydantic import BaseModel, Field
 
+from ..conditioned import ConditionedOperator
 from ..families import AdvectionDiffusionReaction
 from ..families.adr import AdvectionDiffusionReactionOperator
 from ..metrics import relative_l2, relative_mse
 from ..random_fields import generator_for
-from ..transducer import ConditionedOperator
 from ..types import ExampleSet, TransduceError
 from ..uncertainty import influence, outlier_scores
 from .models import model

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from ..transducer import ConditionedOperator
+from ..conditioned import ConditionedOperator
 from .bodies import TooLargeError
 
 

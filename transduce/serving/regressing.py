@@ -15,7 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..transducer import ConditionedOperator, Transducer
+from ..conditioned import ConditionedOperator
+from ..transducer import Transducer
 from ..types import ExampleSet, TransduceError
 from .bodies import TooLargeError
 from .operators import Regressed
@@ -69,7 +70,7 @@ def condition(
             "of these."
         )
     v, u = _functions(fields, "v", sizes), _functions(fields, "u", sizes)
-    sizes.check("examples", len(v), sizes.examples // _systems(models[name]), "Send fewer.")
+    sizes.check("examples", len(v), sizes.examples // models[name].systems, "Send fewer.")
     sizes.check(
         "coefficients of all examples",
         len(v) * models[name].V.size,
@@ -129,13 +130,6 @@ def predict(O: ConditionedOperator, fields: Mapping[str, object], sizes: Sizes) 
             "model knows. Rescale them."
         )
     return dict(zip(names, arrays, strict=True)) | {"milliseconds": milliseconds, "warnings": said}
-
-
-def _systems(T: Transducer) -> int:
-    """How many linear systems of the examples the model solves at once."""
-    # Until every Transducer has `systems`, kernels at several places are counted here.
-    counted = (len(getattr(part, "members", (part,))) for part in T.modules())
-    return max(getattr(T, "systems", 1), *counted)
 
 
 def _check_names(

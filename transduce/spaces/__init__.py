@@ -5,24 +5,36 @@ coefficients (..., size)."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
+from ..types import TransduceError
 from .base import Space as Space
-from .modes import FourierModes as FourierModes
+from .fourier import FourierModes as FourierModes
 from .modes import Modes as Modes
-from .modes import SineModes as SineModes
+from .padded import Padded as Padded
 from .patches import Patches as Patches
 from .region import Region as Region
+from .sine import SineModes as SineModes
 from .values import BranchTrunk as BranchTrunk
 from .values import Euclidean as Euclidean
 
 SPACES: dict[str, type[Space]] = {
     space.__name__: space
-    for space in (SineModes, FourierModes, BranchTrunk, Euclidean, Patches, Region)
+    for space in (SineModes, FourierModes, BranchTrunk, Euclidean, Patches, Region, Padded)
 }
 
 
-def space_from_config(config: dict[str, Any]) -> Space:
-    """The space that `config` describes."""
-    options = dict(config)
-    return SPACES[options.pop("space")](**options)
+def space_from_config(config: Mapping[str, Any]) -> Space:
+    """The space that `config` describes; spaces inside it are described likewise."""
+    options = {
+        key: space_from_config(value) if isinstance(value, Mapping) else value
+        for key, value in config.items()
+        if key != "space"
+    }
+    if config.get("space") not in SPACES:
+        raise TransduceError(
+            f"the space {config.get('space')!r} is not known; expected one of "
+            f"{', '.join(SPACES)}. Add your own to transduce.spaces.SPACES."
+        )
+    return SPACES[config["space"]](**options)

@@ -14,11 +14,17 @@ from ..types import TransduceError, check_coordinates, to_tensor
 
 class Space(nn.Module):
     """A space of functions on [0, 1]^dims with `channels` components, held as vectors of length
-    `size`."""
+    `size`.
+
+    measured: whether coefficients are in units of functions that `measure` or a weight file gave.
+    traceable: whether `encode` exports to ONNX; if not, its matrix is exported.
+    """
 
     dims: int = 1
     channels: int = 1
     size: int
+    measured: bool = False
+    traceable: bool = True
 
     def config(self) -> dict[str, Any]:
         """What `space_from_config` needs to build this space again."""
@@ -34,22 +40,21 @@ class Space(nn.Module):
         raise NotImplementedError
 
     def measure(self, f: Tensor) -> bool:
-        """Told, before training, what functions are like; True if from now on coefficients are
-        measured in units of these."""
+        """Hook called once before training with functions of the family.
+        Returns whether coefficients are in units of these from now on."""
         return False
 
     def only_encoding(self) -> Space:
-        """Itself, of whose parameters none learns but what `encode` needs."""
+        """Itself, with gradients only for the parameters that `encode` uses."""
         return self.requires_grad_(False)
 
     def isometry(self, grid: tuple[int, ...]) -> float | None:
-        """The p for which sums of f(x)^2 over such a uniform grid are p |c|^2, for all c that
-        `encode` gives; None if there is none. What `encode` leaves of a function is then orthogonal
-        to them."""
+        """p if the sum of f(x)^2 over a uniform grid is p |c|^2 for all c = encode(f), and what
+        `encode` drops of f is orthogonal to these; None if there is no such p."""
         return None
 
     def order(self) -> Tensor:
-        """The coefficients' numbers, those of like frequency together, from the lowest up."""
+        """The coefficients' numbers, from the lowest frequency to the highest."""
         return torch.arange(self.size)
 
     def check_coordinates(self, f: Any, name: str) -> None:

@@ -96,9 +96,10 @@ class Region(Space):
     @torch.no_grad()
     def measure(self, f: Float[Tensor, "n y x"]) -> bool:
         """Take the mean field and the spread about it from these, unless that was done."""
-        if bool(self.unit != 1):
+        if self.measured:
             return True
         self.check(f, None, "f")
+        self.measured = True
         self.mean.copy_(f.double().mean(0))
         self.unit.copy_((f - self.mean).double().square().mean().sqrt().clamp(min=1e-12))
         if self.slopes:

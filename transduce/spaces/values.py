@@ -25,6 +25,8 @@ class BranchTrunk(Space):
     T(D)(v)(x) = sum_p g_p(D)(v) f_p(x)       (supplement S.2.3)
     """
 
+    traceable = False
+
     def __init__(self, points: int = 101, hidden: int = 128, depth: int = 3):
         super().__init__()
         self.points, self.hidden, self.depth, self.size = points, hidden, depth, points

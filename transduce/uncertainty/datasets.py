@@ -67,39 +67,32 @@ def dataset_posterior(
     level: float = 0.9,
     generator: torch.Generator | None = None,
 ) -> DatasetPosterior:
-    """The parameters of an operator of which a few pairs were observed, from a bank of pairs of
-    operators whose parameters are known.
+    """The parameters of an operator of which a few pairs were observed.
 
-    parameters: of each pair of the bank, (n,) or (n, p). noise: the relative error, root mean
-    square over functions, to which a set is expected to explain the observed pairs: that of T with
-    k examples, and of the measurement. k: pairs of a set. among: how many neighbours it is drawn
-    from; default: 3 k. samples: sets to keep, after as many that are not, from `chains` chains.
+    Args:
+        T: the model that regresses.
+        bank: pairs of operators whose parameters are known.
+        parameters: of each pair of the bank, (n,) or (n, p).
+        observed: pairs of the unknown operator.
+        noise: relative error, root mean square over functions, that a set is expected to leave:
+            that of T with k examples, and of the measurement.
+        k: number of pairs of a set.
+        among: number of neighbours that a set is drawn from; default: 3 k.
+        samples: number of sets to keep, after as many that are not.
+        chains: number of Markov chains.
+        level: of the band.
+        generator: of the chains.
 
     >>> found = dataset_posterior(T, bank, nu, observed, noise=0.05, generator=generator)
     >>> found.mean, found.low, found.high
     """
-    for name, pairs in (("bank", bank), ("observed", observed)):
-        if not isinstance(pairs, ExampleSet):
-            raise TransduceError(
-                f"{name} is of type {type(pairs).__name__}; expected an ExampleSet of at least "
-                "one pair. Give one."
-            )
     check_sampling(noise, level, samples, chains, fewest=1)
+    among = _neighbours(bank, observed, k, among)
     theta = _checked(parameters, len(bank))
-    among = min(3 * k, len(bank)) if among is None else among
-    if not 1 <= k < among <= len(bank):
-        raise TransduceError(
-            f"sets of k={k} pairs among {among} neighbours in a bank of {len(bank)}; expected 1 "
-            f"<= k < among <= {len(bank)}, to have "
-            "something to swap. Lower k, or give a larger bank."
-        )
-    explained, generator = (
-        Explained(T, bank, observed, noise),
-        generator or torch.Generator().manual_seed(0),
-    )
-    sets, energies, acceptance = walk(
-        explained, neighbours_of(theta, among), k, samples, chains, generator
-    )
+    explained = Explained(T, bank, observed, noise)
+    generator = generator or torch.Generator().manual_seed(0)
+    near = neighbours_of(theta, among)
+    sets, energies, acceptance = walk(explained, near, k, samples, chains, generator)
     means = sets.to(theta) @ theta / k
     drawn, energies, members = (part.flatten(0, 1)[:samples] for part in (means, energies, sets))
     template = parameters if isinstance(parameters, Tensor) else np.asarray(parameters)
@@ -118,6 +111,24 @@ def dataset_posterior(
         acceptance,
         float(effective_sizes(means).min()),
     )
+
+
+def _neighbours(bank: Any, observed: Any, k: int, among: int | None) -> int:
+    """How many neighbours a set is drawn from; raises if the arguments do not fit."""
+    for name, pairs in (("bank", bank), ("observed", observed)):
+        if not isinstance(pairs, ExampleSet):
+            raise TransduceError(
+                f"{name} is of type {type(pairs).__name__}; expected an ExampleSet of at least "
+                "one pair. Give one."
+            )
+    count = min(3 * k, len(bank)) if among is None else among
+    if not 1 <= k < count <= len(bank):
+        raise TransduceError(
+            f"sets of k={k} pairs among {count} neighbours in a bank of {len(bank)}; expected 1 "
+            f"<= k < among <= {len(bank)}, to have something to swap. Lower k, or give a larger "
+            "bank."
+        )
+    return count
 
 
 def _checked(parameters: Any, n: int) -> Float[Tensor, "n p"]:

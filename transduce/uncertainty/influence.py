@@ -53,4 +53,6 @@ def influence(
                 f"J gave a tensor of shape {tuple(value.shape)}; expected one number. Sum it."
             )
         (gradient,) = torch.autograd.grad(value.sum(), images)
-    return (gradient * kept[-1].residual[0].detach()).sum(-1)
+    residual = kept[-1].residual
+    assert residual is not None
+    return (gradient * residual[0].detach()).sum(-1)

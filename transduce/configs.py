@@ -1,0 +1,113 @@
+"""Parts of a model as JSON, and back.
+
+A `Part` keeps the arguments of its constructor as attributes of the same names. So its class and
+these attributes describe it, and a new kind of part needs no code to be saved and loaded. A part
+that is used twice is described once: further uses refer to it by number, which is how tied weights
+stay tied.
+
+>>> describe(Feedforward(12, 64))
+{'part': 'Feedforward', 'd': 12, 'hidden': 64}
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from typing import TypeAlias
+
+import torch
+from torch import Tensor, nn
+
+from .spaces import Space, space_from_config
+from .types import TransduceError
+
+Json: TypeAlias = bool | int | float | str | list["Json"] | dict[str, "Json"] | None
+Config: TypeAlias = dict[str, Json]
+
+PARTS: dict[str, type[Part]] = {}
+
+
+class Part(nn.Module):
+    """A module that can be described. Subclasses register under their name when they are defined,
+    and keep every argument of `__init__` as an attribute of the same name."""
+
+    def __init_subclass__(cls, **options: object) -> None:
+        super().__init_subclass__(**options)
+        PARTS[cls.__name__] = cls
+
+
+def describe(value: object) -> Json:
+    """A part, a space, or lists of these, as JSON that `build` reads."""
+    return _describe(value, {})
+
+
+def _describe(value: object, seen: dict[int, int]) -> Json:
+    if isinstance(value, Part):
+        if id(value) in seen:
+            return {"again": seen[id(value)]}
+        seen[id(value)] = len(seen)
+        options = {name: _describe(getattr(value, name), seen) for name in arguments(type(value))}
+        return {"part": type(value).__name__, **options}
+    if isinstance(value, Space):
+        return value.config()
+    if isinstance(value, list | tuple | nn.ModuleList):
+        return [_describe(item, seen) for item in value]
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    raise TransduceError(
+        f"a model holds a {type(value).__name__}, which cannot be described; expected parts, "
+        "spaces, numbers and texts. Derive its class from transduce.configs.Part."
+    )
+
+
+def arguments(part: type[Part]) -> list[str]:
+    """The names of the arguments of a part's constructor."""
+    known = inspect.signature(part).parameters.values()
+    return [option.name for option in known if option.kind is option.POSITIONAL_OR_KEYWORD]
+
+
+def build(config: Json) -> object:
+    """What `describe` described, with new weights. Lists come back as tuples."""
+    return _build(config, [])
+
+
+def _build(config: Json, built: list[Part | None]) -> object:
+    if isinstance(config, list):
+        return tuple(_build(item, built) for item in config)
+    if not isinstance(config, dict):
+        return config
+    if "space" in config:
+        return space_from_config(config)
+    if "again" in config:
+        return built[_number(config["again"], len(built))]
+    name, place = config.get("part"), len(built)
+    if not isinstance(name, str) or name not in PARTS:
+        raise TransduceError(
+            f"the model has a part {name!r}, which is not defined; expected one of "
+            f"{', '.join(sorted(PARTS))}. Import the module that defines it first."
+        )
+    built.append(None)
+    options = {key: _build(value, built) for key, value in config.items() if key != "part"}
+    part = PARTS[name](**options)
+    built[place] = part
+    return part
+
+
+def _number(again: Json, count: int) -> int:
+    if not isinstance(again, int) or not 0 <= again < count:
+        raise TransduceError(f"a part refers to part {again}; expected one of {count} before it.")
+    return again
+
+
+def load_tensors(module: nn.Module, tensors: Mapping[str, Tensor], source: str) -> None:
+    """Copy tensors into the parameters of a module, which must match them in names and shapes."""
+    parameters = dict(module.named_parameters())
+    shapes = ({key: value.shape for key, value in of.items()} for of in (parameters, tensors))
+    if next(shapes) != next(shapes):
+        raise TransduceError(
+            f"the tensors in {source} are not those of the model on its card. Give weights that "
+            "transduce wrote."
+        )
+    with torch.no_grad():
+        for key, value in parameters.items():
+            value.copy_(tensors[key])
