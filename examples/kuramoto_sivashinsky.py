@@ -105,12 +105,10 @@ class KuramotoSivashinsky:
 
 
 def model():
-    """A prior over operators: a small spectral network, learned once, whose read-out the examples
-    settle (docs/prior.md)."""
+    """A small spectral network, learned once, whose read-out the examples determine."""
     torch.manual_seed(0)
     V, U = transduce.FourierModes(24), transduce.FourierModes(24)
-    prior = {"channels": 48, "layers": 4, "modes": 20, "grid": POINTS}
-    return transduce.Transducer(V, U, depth=0, kappa="representer", prior=prior)
+    return transduce.models.spectral(V, U, channels=48, layers=4, modes=20, grid=POINTS)
 
 
 def training(steps):
