@@ -174,7 +174,7 @@ def images(
     """
     candidates = LayerCandidates(ConvolutionGram(V.size, convolutions, width, ridges))
     mixer = Mixer(candidates.count, 1, LAYER_TRUST)
-    return Transducer(V, U, [Layer(Ridge(candidates, mixer, exact=MOST_IMAGES))])
+    return _of("images", V, U, Layer(Ridge(candidates, mixer, exact=MOST_IMAGES)))
 
 
 def region(V: Region, U: Region, signal: float = 60.0) -> Transducer:
@@ -185,13 +185,20 @@ def region(V: Region, U: Region, signal: float = 60.0) -> Transducer:
     """
     ridge = Ridge(NoiseUnits(MaternGram(), signal))
     if not V.reach:
-        return Transducer(V, U, [Layer(ridge)])
+        return _of("climate", V, U, Layer(ridge))
     if U.grid != V.grid or U.size != U.points:
         raise TransduceError(
             f"V is a Region with reach={V.reach}, U {U.config()}; expected for U a Region of the "
             "same grid without slopes. Leave reach out, or change U."
         )
-    return Transducer(V, U, [Layer(AtPlaces(ridge, Neighbourhoods(V)))])
+    return _of("climate", V, U, Layer(AtPlaces(ridge, Neighbourhoods(V))))
+
+
+def _of(domain: str, V: Space, U: Space, layer: Layer) -> Transducer:
+    """A model whose card names its domain."""
+    T = Transducer(V, U, [layer])
+    T.card["domain"] = domain
+    return T
 
 
 BUILDERS: dict[str, Callable[..., Transducer]] = {

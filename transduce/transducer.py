@@ -93,11 +93,12 @@ class Transducer(nn.Module):
         return T.eval()
 
     def save_pretrained(self, path: PathLike, **card: Any) -> None:
-        """Write weights, config and whatever else `card` holds to a .safetensors file.
+        """Write weights, config, domain and whatever else `card` holds to a .safetensors file.
 
         Parameters that several layers share are written once.
         """
-        weights.save(path, dict(self.named_parameters()), {"model": self.config, **card})
+        domain = {"domain": self.card["domain"]} if "domain" in self.card else {}
+        weights.save(path, dict(self.named_parameters()), {"model": self.config, **domain, **card})
 
     @torch.no_grad()
     def standardise(self, v: Float[Tensor, "... d_v"], floor: float = 0.1) -> None:
