@@ -22,6 +22,7 @@ from . import exporting, transducer
 from .bands import half_widths_of
 from .files import PathLike, versions
 from .kernels import Fit
+from .kernels.kappa import no_residuals
 from .spaces.base import grid_or_positions
 from .storage import check_writable
 from .types import DataArray, ExampleSet, TransduceError, like, to_tensor
@@ -106,10 +107,10 @@ class ConditionedOperator:
                 f"band={band}; expected a share of the values between 0 and 1, like 0.9."
             )
         with torch.no_grad():
+            residual, own_deviation = self._residuals()
             coefficients = self._coefficients(v, x)
             parts = self._chunks(coefficients)
             deviations = torch.cat([self.T.deviations(self.fits, part) for part in parts], 1)[0]
-            residual, own_deviation = self._residuals()
             decoded = (residual, self.left_out, self._last(coefficients)[0])
             residuals, answers, mean = (self._decode(c, at) for c in decoded)
             halves = [
@@ -128,20 +129,13 @@ class ConditionedOperator:
     def _residuals(self) -> tuple[Float[Tensor, "n ..."], Float[Tensor, " n"]]:
         """Leave-one-out residuals and deviations of the examples, in coefficients."""
         fit = self.fits[-1]
-        if fit.residual is None or fit.deviation is None:
-            raise TransduceError(
-                "this model cannot leave out an example without regressing again. Use "
-                "uncertainty.many_regressions."
-            )
-        if not self.T.leaves_out:
-            raise TransduceError(
-                "a model whose G transforms outputs has no bands and no leave-one-out residuals of "
-                "u; expected one without G, such as 'adr' or 'burgers'."
-            )
+        if not self.T.leaves_out or fit.residual is None or fit.deviation is None:
+            kernels = " and ".join(type(layer.kappa).__name__ for layer in self.T.steps)
+            raise no_residuals(f"this model of {kernels}")
         return fit.residual[0], fit.deviation[0]
 
     @property
-    def left_out(self) -> Float[Tensor, "n d_u"]:
+    def left_out(self) -> Float[Tensor, "n *grid d_u"]:
         """The answer at each example of the regression without it, in coefficients, for models
         with leave-one-out residuals (`T.leaves_out`)."""
         return self._u - self._residuals()[0]

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import torch
 from torch import Tensor, nn
@@ -21,7 +21,10 @@ from torch import Tensor, nn
 from .spaces import Space, space_from_config
 from .types import TransduceError
 
-Json: TypeAlias = bool | int | float | str | list["Json"] | dict[str, "Json"] | None
+if TYPE_CHECKING:
+    Json: TypeAlias = bool | int | float | str | list["Json"] | dict[str, "Json"] | None
+else:  # checks at run time resolve no recursive types
+    Json: TypeAlias = bool | int | float | str | list | dict | None
 Config: TypeAlias = dict[str, Json]
 
 PARTS: dict[str, type[Part]] = {}
@@ -33,6 +36,14 @@ class Part(nn.Module):
 
     def __init_subclass__(cls, **options: object) -> None:
         super().__init_subclass__(**options)
+        known = PARTS.get(cls.__name__, cls)
+        if known in cls.__mro__[1:]:  # torch.export wraps parts in subclasses of the same name
+            return
+        if known.__module__ != cls.__module__:
+            raise TransduceError(
+                f"{cls.__module__} defines a part {cls.__name__}, which {known.__module__} has "
+                "already; expected names of their own. Rename it."
+            )
         PARTS[cls.__name__] = cls
 
 
@@ -79,7 +90,7 @@ def _build(config: Json, built: list[Part | None]) -> object:
     if "space" in config:
         return space_from_config(config)
     if "again" in config:
-        return built[_number(config["again"], len(built))]
+        return _built_before(config["again"], built)
     name, place = config.get("part"), len(built)
     if not isinstance(name, str) or name not in PARTS:
         raise TransduceError(
@@ -88,15 +99,31 @@ def _build(config: Json, built: list[Part | None]) -> object:
         )
     built.append(None)
     options = {key: _build(value, built) for key, value in config.items() if key != "part"}
+    _check_options(PARTS[name], options)
     part = PARTS[name](**options)
     built[place] = part
     return part
 
 
-def _number(again: Json, count: int) -> int:
-    if not isinstance(again, int) or not 0 <= again < count:
-        raise TransduceError(f"a part refers to part {again}; expected one of {count} before it.")
-    return again
+def _check_options(part: type[Part], options: Mapping[str, object]) -> None:
+    """Raise if a part's constructor does not take these options."""
+    try:
+        inspect.signature(part).bind(**options)
+    except TypeError as error:
+        raise TransduceError(
+            f"the options of the part {part.__name__} do not fit ({error}); expected "
+            f"{', '.join(arguments(part)) or 'none'}. Give those."
+        ) from None
+
+
+def _built_before(again: Json, built: list[Part | None]) -> Part:
+    """The part of this number, which must be complete."""
+    part = built[again] if isinstance(again, int) and 0 <= again < len(built) else None
+    if part is None:
+        raise TransduceError(
+            f"a part refers to part {again}; expected one of {len(built)} before it."
+        )
+    return part
 
 
 def load_tensors(module: nn.Module, tensors: Mapping[str, Tensor], source: str) -> None:

@@ -221,6 +221,11 @@ def build(model: Mapping[str, Json]) -> Transducer:
     if name not in BUILDERS:
         raise TransduceError(f"no model is called {name!r}; expected one of {', '.join(BUILDERS)}.")
     V, U = (build_part(options.pop(space, None)) for space in ("V", "U"))
+    if not (isinstance(V, Space) and isinstance(U, Space)):
+        raise TransduceError(
+            f"the model {name!r} needs spaces V and U, such as "
+            '{"space": "SineModes", "modes": 64}. Give both.'
+        )
     try:
         return BUILDERS[name](V, U, **options)
     except TypeError as error:

@@ -187,10 +187,11 @@ class Transducer(nn.Module):
     def read(
         self, v: Float[Tensor, "1 n *grid d_v"], u: Float[Tensor, "1 n *grid d_u"]
     ) -> list[Reading]:
-        """What each layer needs of n functions and their images, whichever are examples."""
-        return [
-            layer.kappa.read(f, u) for layer, f in zip(self.steps, self.transformed(v), strict=True)
-        ]
+        """What each layer needs of n functions and their images, whichever are examples. Only a
+        first layer without G has the same outputs in all tasks."""
+        known = [u if self.steps[0].G is None else None] + [None] * (len(self.steps) - 1)
+        each = zip(self.steps, self.transformed(v), known, strict=True)
+        return [layer.kappa.read(inputs, outputs) for layer, inputs, outputs in each]
 
     def split(
         self,
@@ -217,8 +218,7 @@ class Transducer(nn.Module):
     @property
     def leaves_out(self) -> bool:
         """Whether the last fit has the leave-one-out residuals of u."""
-        transformed = any(layer.G is not None for layer in self.steps)
-        return self.steps[-1].kappa.leaves_out and not transformed
+        return all(layer.kappa.leaves_out and layer.G is None for layer in self.steps)
 
     @property
     def systems(self) -> int:

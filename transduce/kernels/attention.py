@@ -106,7 +106,7 @@ class Attention(Kappa[AttentionFit, Scores]):
         averages = self.averages(self.condition(v, u, mask), query)
         return torch.einsum("bhmn,h->bmn", averages, trace) / self.d_u
 
-    def read(self, v: Float[Tensor, "1 n d_v"], u: Float[Tensor, "1 n d_u"]) -> Scores:
+    def read(self, v: Float[Tensor, "1 n d_v"], u: Float[Tensor, "1 n d_u"] | None) -> Scores:
         return Scores(v, self.scores(self._heads(self.query(v)), self._heads(self.key(v))))
 
     def split(

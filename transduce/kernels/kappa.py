@@ -9,7 +9,7 @@ correct for every kernel, and that a kernel overrides where it knows a faster wa
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import ClassVar, Generic, TypeVar
 
@@ -34,14 +34,20 @@ class Fit:
 
     @property
     def nbytes(self) -> int:
-        """The memory that the fit holds."""
-        return sum(_nbytes(getattr(self, field.name)) for field in fields(self))
+        """The memory that the fit holds. Tensors that share memory count once."""
+        held = (tensor.untyped_storage() for tensor in _tensors(self))
+        return sum({storage.data_ptr(): storage.nbytes() for storage in held}.values())
 
 
-def _nbytes(value: object) -> int:
-    if isinstance(value, Tensor | Fit):
-        return value.nbytes
-    return sum(map(_nbytes, value)) if isinstance(value, tuple | list) else 0
+def _tensors(value: object) -> Iterator[Tensor]:
+    """All tensors in a fit, or in tuples and lists of these."""
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(value, Fit):
+        yield from _tensors([getattr(value, field.name) for field in fields(value)])
+    elif isinstance(value, tuple | list):
+        for item in value:
+            yield from _tensors(item)
 
 
 @dataclass(frozen=True)
@@ -128,15 +134,13 @@ class Kappa(Part, Generic[F, R]):
 
     def deviations(self, fit: F, v: Float[Tensor, "b m *grid d_v"]) -> Float[Tensor, "b m"]:
         """The standard deviation of each query's answer, in the units of `fit.deviation`."""
-        raise TransduceError(
-            f"{type(self).__name__} averages its examples and has no leave-one-out residuals, "
-            "which bands need. Use a model that solves for its coefficients, such as 'adr' or "
-            "'burgers'."
-        )
+        raise no_residuals(type(self).__name__)
 
-    def read(self, v: Float[Tensor, "1 n *grid d_v"], u: Float[Tensor, "1 n *grid d_u"]) -> R:
+    def read(
+        self, v: Float[Tensor, "1 n *grid d_v"], u: Float[Tensor, "1 n *grid d_u"] | None
+    ) -> R:
         """What `split` needs of n functions, whichever of them are examples.
-        u: their images, for a kernel that comes first."""
+        u: the outputs that `split` will be given; None if these differ between tasks."""
         return Reading(v)  # type: ignore[return-value]
 
     def split(
@@ -166,6 +170,15 @@ class Kappa(Part, Generic[F, R]):
         Inputs come divided by `spread`; `size` is the root mean square norm before that."""
 
 
+def no_residuals(what: str) -> TransduceError:
+    """The error of kernels and models without leave-one-out residuals."""
+    return TransduceError(
+        f"{what} has no leave-one-out residuals and therefore no bands; expected kernels that "
+        "solve for their coefficients, in layers without G, such as those of 'adr' and 'burgers'. "
+        "Use such a model, or uncertainty.many_regressions."
+    )
+
+
 def per_function(
     mask: Bool[Tensor, "b n"], u: Float[Tensor, "_ n *rest"]
 ) -> Bool[Tensor, "b n *_"]:
@@ -178,6 +191,8 @@ def _diagonal(
 ) -> Float[Tensor, "b n"]:
     """sum_k d answers_k / d u_ik for each example i."""
     total = u.new_zeros(u.shape[:2])
+    if not answers.requires_grad:
+        return total
     for k in range(answers.shape[1]):
         (gradient,) = torch.autograd.grad(
             answers[:, k].sum(), u, retain_graph=True, allow_unused=True

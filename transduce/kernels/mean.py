@@ -75,7 +75,7 @@ class Mean(Kappa[Fit, MeanReading]):
     def deviations(self, fit: Fit, v: Float[Tensor, "b m d_v"]) -> Float[Tensor, "b m"]:
         return torch.ones_like(v[..., 0])
 
-    def read(self, v: Float[Tensor, "1 n d_v"], u: Float[Tensor, "1 n d_u"]) -> MeanReading:
+    def read(self, v: Float[Tensor, "1 n d_v"], u: Float[Tensor, "1 n d_u"] | None) -> MeanReading:
         return MeanReading(v, self.B(v))
 
     def split(

@@ -28,7 +28,7 @@ class Mixer(Part):
     Args:
         answers: how many there are, not counting 0.
         preferences: size of U if coefficients have their own preferences, or 1.
-        log_trust: logarithms of b and b' before training.
+        start: logarithms of b and b' before training.
     """
 
     def __init__(self, answers: int, preferences: int = 1, start: Sequence[float] = (-1.0, -1.0)):

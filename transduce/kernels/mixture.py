@@ -20,12 +20,16 @@ from .systems import SMALLEST_RIDGE
 
 @dataclass(frozen=True, kw_only=True)
 class MixtureFit(Fit):
-    """The kernels' fits and their weights for each coefficient."""
+    """The kernels' fits and their weights for each coefficient.
+
+    typical: root mean square of each kernel's own deviations, in which its others are measured.
+    """
 
     residual: Float[Tensor, "b n q"]
     deviation: Float[Tensor, "b n"]
     fits: tuple[Fit, ...]
     mix: Float[Tensor, "b j q"]
+    typical: Float[Tensor, "b j 1"]
 
 
 class Mixture(Kappa[MixtureFit, Reading]):
@@ -98,8 +102,8 @@ class Mixture(Kappa[MixtureFit, Reading]):
     def deviations(self, fit: MixtureFit, v: Float[Tensor, "b m d_v"]) -> Float[Tensor, "b m"]:
         """In units in which the examples' own deviations have mean square 1 for every kernel."""
         pairs = zip(self._kernels, fit.fits, strict=True)
-        ratios = [kernel.deviations(f, v).double() / _typical(f) for kernel, f in pairs]
-        return _overall(fit.mix, fit.residual, torch.stack(ratios, 1))
+        deviations = torch.stack([kernel.deviations(f, v).double() for kernel, f in pairs], 1)
+        return _overall(fit.mix, fit.residual, deviations / fit.typical)
 
     def _mixed(
         self,
@@ -115,9 +119,16 @@ class Mixture(Kappa[MixtureFit, Reading]):
         if mix is None:
             mix = self.mixer(residuals, target, there.double().sum(-1))
         residual = mixed(mix, residuals, target)
-        ratios = torch.stack([_deviation(fit).double() / _typical(fit) for fit in fits], 1)
-        deviation = _overall(mix, residual, ratios)
-        return MixtureFit(residual=residual.to(u), deviation=deviation, fits=fits, mix=mix)
+        own = torch.stack([_deviation(fit).double() for fit in fits], 1)
+        share = (there / there.sum(-1, keepdim=True)).double()[:, None]
+        typical = (share * own.square()).sum(-1, keepdim=True).sqrt()
+        return MixtureFit(
+            residual=residual.to(u),
+            deviation=_overall(mix, residual, own / typical),
+            fits=fits,
+            mix=mix,
+            typical=typical,
+        )
 
 
 def _residual(fit: Fit) -> Tensor:
@@ -128,10 +139,6 @@ def _residual(fit: Fit) -> Tensor:
 def _deviation(fit: Fit) -> Tensor:
     assert fit.deviation is not None
     return fit.deviation
-
-
-def _typical(fit: Fit) -> Float[Tensor, "b 1"]:
-    return _deviation(fit).double().square().mean(1, keepdim=True).sqrt()
 
 
 def _overall(

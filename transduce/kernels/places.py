@@ -181,11 +181,12 @@ class AtPlaces(Kappa[PlacesFit, Reading]):
         deviation = self._overall(fit.deviation, len(v))
         return PlacesFit(fit=fit, residual=residual, deviation=deviation)
 
-    def read(self, v: Float[Tensor, "1 n *grid d_v"], u: Float[Tensor, "1 n *grid d_u"]) -> Reading:
+    def read(
+        self, v: Float[Tensor, "1 n *grid d_v"], u: Float[Tensor, "1 n *grid d_u"] | None
+    ) -> Reading:
         if not self._pairwise:
             return Reading(v)
-        of = self.of.read(self.places.inputs(v), self.places.outputs(u))
-        return PlacesReading(v, of)
+        return PlacesReading(v, self.of.read(self.places.inputs(v), None))
 
     def split(
         self,

@@ -141,8 +141,9 @@ class Readout(Kappa[ReadoutFit, Reading]):
         h = self.network(self.network.inputs(v), fit.z)
         return spread_of(fit.factor[:, None], moments(h, h[:, :, :0], there)[0])
 
-    def read(self, v: Float[Tensor, "1 n d_v"], u: Float[Tensor, "1 n d_u"]) -> Reading:
-        if self.network.summary:  # channels then differ between sets of examples
+    def read(self, v: Float[Tensor, "1 n d_v"], u: Float[Tensor, "1 n d_u"] | None) -> Reading:
+        """Moments, unless channels or outputs differ between sets of examples."""
+        if self.network.summary or u is None:
             return Reading(v)
         network = self.network
         h, outputs = network(network.inputs(v), None), network.outputs(u).flatten(3)

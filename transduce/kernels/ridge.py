@@ -157,7 +157,7 @@ class Ridge(Kappa[RidgeFit, Pairs]):
         solved = across @ fit.factor.mT @ fit.factor
         return torch.einsum("bjq,bjmn->bmn", fit.mix, solved).to(u) / u.shape[-1]
 
-    def read(self, v: Float[Tensor, "k n d_v"], u: Float[Tensor, "k n d_u"]) -> Pairs:
+    def read(self, v: Float[Tensor, "k n d_v"], u: Float[Tensor, "k n d_u"] | None) -> Pairs:
         if self.exact is not None and v.shape[1] > self.exact:
             raise TransduceError(
                 f"many regressions on {v.shape[1]} functions; expected at most {self.exact}. "

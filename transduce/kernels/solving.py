@@ -50,7 +50,7 @@ def solve_updated(
     factor: Float[Tensor, "b j k k"],
     rows: Sequence[int],
     points: Points,
-    scale: Float[Tensor, "b k"],
+    scale: Float[Tensor, "b _"],
     u: Float[Tensor, "b n q"],
 ) -> Solved:
     """Solve from the factor of other examples, of which these rows are the first ones here."""

@@ -93,13 +93,13 @@ class Gram(Part):
 
     def design(
         self, points: Points, scale: Float[Tensor, "b k"], landmarks: Landmarks
-    ) -> tuple[Float[Tensor, "b s n r"], ...]:
+    ) -> tuple[Float[Tensor, "b _ n _"], ...]:
         """For each group, features whose inner products are the parts on the landmarks' span."""
         raise NotImplementedError
 
     def fold_design(
         self,
-        theta: tuple[Float[Tensor, "b s r q"], ...],
+        theta: tuple[Float[Tensor, "b _ _ q"], ...],
         scale: Float[Tensor, "b k"],
         landmarks: Landmarks,
     ) -> Points:

@@ -149,7 +149,7 @@ class FeatureGram(Gram):
 
     def design(
         self, points: Points, scale: Float[Tensor, "b h"], landmarks: Landmarks
-    ) -> tuple[Float[Tensor, "b s n r"], ...]:
+    ) -> tuple[Float[Tensor, "b _ n _"], ...]:
         linear = points[0] / scale[..., None, None].sqrt()
         if len(points) == 1:
             return (linear,)
@@ -157,7 +157,7 @@ class FeatureGram(Gram):
 
     def fold_design(
         self,
-        theta: tuple[Float[Tensor, "b s r q"], ...],
+        theta: tuple[Float[Tensor, "b _ _ q"], ...],
         scale: Float[Tensor, "b h"],
         landmarks: Landmarks,
     ) -> Points:
