@@ -12,7 +12,7 @@ stay tied.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
 import torch
@@ -71,9 +71,9 @@ def _describe(value: object, seen: dict[int, int]) -> Json:
     )
 
 
-def arguments(part: type[Part]) -> list[str]:
-    """The names of the arguments of a part's constructor."""
-    known = inspect.signature(part).parameters.values()
+def arguments(make: Callable[..., object]) -> list[str]:
+    """The names of the arguments of a part's constructor, or of a builder."""
+    known = inspect.signature(make).parameters.values()
     return [option.name for option in known if option.kind is option.POSITIONAL_OR_KEYWORD]
 
 
@@ -99,20 +99,20 @@ def _build(config: Json, built: list[Part | None]) -> object:
         )
     built.append(None)
     options = {key: _build(value, built) for key, value in config.items() if key != "part"}
-    _check_options(PARTS[name], options)
+    check_options(PARTS[name], f"the part {name}", options)
     part = PARTS[name](**options)
     built[place] = part
     return part
 
 
-def _check_options(part: type[Part], options: Mapping[str, object]) -> None:
-    """Raise if a part's constructor does not take these options."""
+def check_options(make: Callable[..., object], name: str, options: Mapping[str, object]) -> None:
+    """Raise if a constructor or builder does not take these options."""
     try:
-        inspect.signature(part).bind(**options)
+        inspect.signature(make).bind(**options)
     except TypeError as error:
         raise TransduceError(
-            f"the options of the part {part.__name__} do not fit ({error}); expected "
-            f"{', '.join(arguments(part)) or 'none'}. Give those."
+            f"{name} has other options: {error}; expected {', '.join(arguments(make)) or 'none'}. "
+            "Give those."
         ) from None
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from .configs import Json
+from .configs import Json, check_options
 from .configs import build as build_part
 from .kernels import (
     ATTENTION,
@@ -226,7 +226,5 @@ def build(model: Mapping[str, Json]) -> Transducer:
             f"the model {name!r} needs spaces V and U, such as "
             '{"space": "SineModes", "modes": 64}. Give both.'
         )
-    try:
-        return BUILDERS[name](V, U, **options)
-    except TypeError as error:
-        raise TransduceError(f"the model {name!r} has other options: {error}.") from None
+    check_options(BUILDERS[name], f"the model {name!r}", {"V": V, "U": U, **options})
+    return BUILDERS[name](V, U, **options)

@@ -32,6 +32,15 @@ class Padded(Space):
         self.dims, self.channels, self.traceable = of.dims, of.channels, of.traceable
         self.size = of.size + extra
 
+    @property
+    def measured(self) -> bool:
+        """That of the space inside."""
+        return self.of.measured
+
+    @measured.setter
+    def measured(self, measured: bool) -> None:
+        self.of.measured = measured
+
     def config(self) -> dict[str, Any]:
         return {"space": "Padded", "of": self.of.config(), "extra": self.extra}
 
