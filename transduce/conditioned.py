@@ -211,8 +211,6 @@ class ConditionedOperator:
             "model": T.card.get("recipe", {}).get("name", "Transducer"),
             "examples": len(self.examples),
             **versions(),
-        }
-        about |= {
             "v_at": exporting.described(tuple(v.shape[-T.V.dims :]) if x is None else x),
             "u_at": exporting.described(at),
         }
