@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import re
 from pathlib import Path
 
 import pytest
@@ -158,3 +159,10 @@ def test_checks_of_types_are_found(code, found):
 def test_signatures_with_any_are_found(code, found):
     (function,) = functions(ast.parse(code))
     assert any(map(says_any, annotations(function))) is found
+
+
+def test_examples_of_extending_are_short():
+    page = (PACKAGE.parent / "docs" / "extending.md").read_text()
+    blocks = re.findall(r"^```python\n(.*?)^```$", page, re.S | re.M)
+    assert sum("class " in block for block in blocks) >= 5
+    assert max(len(list(filter(str.strip, block.splitlines()))) for block in blocks) <= 20
