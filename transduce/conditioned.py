@@ -113,6 +113,8 @@ class ConditionedOperator:
             deviations = torch.cat([self.T.deviations(self.fits, part) for part in parts], 1)[0]
             decoded = (residual, self.left_out, self._last(coefficients)[0])
             residuals, answers, mean = (self._decode(c, at) for c in decoded)
+            # Decoding may add a mean field, which is no part of a residual.
+            residuals = residuals - self._decode(torch.zeros_like(residual[:1]), at)
             halves = [
                 half_widths_of(r, a, own_deviation, m, deviations, band).to(mean)
                 for r, a, m in zip(*map(self._by_channel, (residuals, answers, mean)), strict=True)
