@@ -1,4 +1,4 @@
-"""Shapes in signatures are checked while the tests run. What several files share."""
+"""Checks of shapes in signatures while tests run, and what several test files use."""
 
 import os
 import shutil
@@ -11,9 +11,17 @@ import pytest  # noqa: E402
 import torch  # noqa: E402
 from typer.testing import CliRunner  # noqa: E402
 
+from transduce import Transducer, models  # noqa: E402
 from transduce.cli import app  # noqa: E402
+from transduce.layer import Feedforward, Layer  # noqa: E402
 from transduce.spaces import SineModes  # noqa: E402
-from transduce.transducer import Transducer  # noqa: E402
+
+SMALL = {
+    "softmax": {"depth": 3, "heads": 2, "width": 8, "hidden": 16},
+    "representer": {"depth": 3, "heads": 2, "width": 8, "hidden": 16},
+    "spectral": {"channels": 3, "layers": 1, "modes": 4},
+    "images": {"convolutions": (4, 4), "width": 8},
+}
 
 SLOW = (  # files and tests that `make quick` leaves out: each takes seconds
     "test_baselines.py::test_deepxde_comes_without_a_word_or_a_trace",
@@ -56,15 +64,29 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.slow)
 
 
-def small_transducer(**options):
-    """A Transducer that is quick to run and far from its start, so that every part acts."""
+def small_transducer(model="softmax", **options):
+    """A Transducer that is quick to run and far from its start, so that every part acts.
+
+    model: name of its builder in transduce.models. options: of that builder.
+    """
     torch.manual_seed(0)
-    settings = {"depth": 3, "heads": 2, "width": 8, "hidden": 16} | options
-    modes = (
-        16 if settings.get("kappa") == "convolutional" else 12
-    )  # which takes them for an image of 4 x 4
-    T = Transducer(SineModes(modes), SineModes(modes), **settings)
-    T.spread.data.copy_(torch.linspace(1.5, 0.5, modes))
+    modes = 16 if model == "images" else 12  # an image of 4 x 4
+    settings = SMALL[model] | options
+    return _ready(models.BUILDERS[model](SineModes(modes), SineModes(modes), **settings))
+
+
+def composed(kernel, depth=3, F=False, G=False):
+    """A Transducer of `depth` layers with the kernels that `kernel()` makes."""
+    torch.manual_seed(0)
+    layers = [
+        Layer(kernel(), *(Feedforward(12, 16) if wanted else None for wanted in (F, G)))
+        for _ in range(depth)
+    ]
+    return _ready(Transducer(SineModes(12), SineModes(12), layers))
+
+
+def _ready(T):
+    T.spread.data.copy_(torch.linspace(1.5, 0.5, T.V.size))
     return T.double().eval()
 
 
@@ -100,7 +122,7 @@ def fails(*arguments):
 def model(tmp_path):
     """The weights of an untrained Transducer."""
     torch.manual_seed(0)
-    T = Transducer(SineModes(8), SineModes(8), depth=1, heads=1, width=4, hidden=8)
+    T = models.softmax(SineModes(8), SineModes(8), depth=1, heads=1, width=4, hidden=8)
     T.save_pretrained(tmp_path / "tiny.safetensors")
     return tmp_path / "tiny.safetensors"
 

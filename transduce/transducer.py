@@ -246,7 +246,9 @@ class Transducer(nn.Module):
             stream.append(v)
         return stream
 
-    def regress(self, examples: ExampleSet, *others: object) -> conditioned.ConditionedOperator:
+    def regress(
+        self, examples: ExampleSet | object, *others: object
+    ) -> conditioned.ConditionedOperator:
         """The operator of the examples, in one pass; call it on new functions."""
         if others or not isinstance(examples, ExampleSet):
             received = " and ".join(type(given).__name__ for given in (examples, *others))

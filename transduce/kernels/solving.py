@@ -47,7 +47,7 @@ def solve(
 
 def solve_updated(
     candidates: Candidates,
-    factor: Float[Tensor, "b j k k"],
+    factor: Float[Tensor, "b j m m"],
     rows: Sequence[int],
     points: Points,
     scale: Float[Tensor, "b _"],
