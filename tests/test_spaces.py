@@ -8,7 +8,16 @@ import pytest
 import torch
 
 from transduce import TransduceError
-from transduce.spaces import BranchTrunk, Euclidean, FourierModes, SineModes, space_from_config
+from transduce.spaces import (
+    BranchTrunk,
+    Euclidean,
+    FourierModes,
+    Padded,
+    Patches,
+    Region,
+    SineModes,
+    space_from_config,
+)
 
 MODES = [
     SineModes(32),
@@ -226,3 +235,101 @@ def test_functions_that_do_not_vanish_at_the_ends_are_told_so():
         UserWarning, match=r"v is up to 1 at the ends of \[0, 1\]; .* Subtract a line"
     ):
         space.check(f + 1, None, "v")
+
+
+@pytest.mark.parametrize("grid", [(6, 8), (5, 7), (1, 2)])
+def test_decoding_undoes_encoding_where_the_maps_are_inverse(grid):
+    space = Patches(2, 4, mean=3.0, unit=2.0).double()
+    space.back.weight.data = torch.linalg.inv(space.embed.weight.data)
+    space.back.bias.data = -space.back.weight.data @ space.embed.bias.data
+    f = torch.randn(3, *grid, dtype=torch.float64)
+    c = space.encode(f)
+    assert c.shape == (3, -(-grid[0] // 2), -(-grid[1] // 2), 4)
+    torch.testing.assert_close(space.decode(c, grid), f)
+
+
+def test_patches_are_encoded_alike_wherever_they_are():
+    space = Patches(3, 5)
+    patch = torch.randn(3, 3)
+    c = space.encode(patch.repeat(2, 4)[None])
+    torch.testing.assert_close(c, c[:, :1, :1].expand_as(c))
+    assert space_from_config(space.config()).config() == space.config()
+
+
+def test_patches_of_bad_sizes_and_scattered_positions():
+    with pytest.raises(TransduceError, match="positive numbers"):
+        Patches(0, 4)
+    with pytest.raises(TransduceError, match="expected fields on a grid"):
+        Patches(2, 4).encode(torch.zeros(1, 4, 4), torch.zeros(16, 2))
+
+
+def test_low_frequencies_come_first_and_like_ones_together():
+    assert SineModes(3, channels=2).order().tolist() == [0, 3, 1, 4, 2, 5]
+    space = FourierModes((2, 2), channels=2)
+    frequencies = space.frequencies().repeat(2, 1)[space.order()]
+    assert sorted(space.order().tolist()) == list(range(space.size))
+    assert frequencies[:4].max() == 0 and (frequencies.amax(1).diff() >= 0).all()
+
+
+def test_a_unit_is_that_of_coefficients_alone():
+    plain, fine = FourierModes((3, 3), channels=2), FourierModes((3, 3), channels=2, unit=0.01)
+    f = torch.randn(4, 2, 9, 9, generator=torch.Generator().manual_seed(0))
+    assert torch.allclose(fine.encode(f), 100 * plain.encode(f))
+    assert torch.allclose(
+        fine.decode(fine.encode(f), (12, 12)), plain.decode(plain.encode(f), (12, 12)), atol=1e-6
+    )
+    scattered = torch.rand(60, 2, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    values = torch.randn(4, 2, 60, generator=torch.Generator().manual_seed(2))
+    assert torch.allclose(
+        fine.encode(values, scattered), 100 * plain.encode(values, scattered), rtol=1e-4, atol=1e-4
+    )
+    c = fine.encode(f)
+    assert fine.isometry((9, 9)) * c.square().sum() == pytest.approx(
+        fine.decode(c, (9, 9)).square().sum().item(), rel=1e-5
+    )
+    with pytest.raises(TransduceError, match="expected a positive number"):
+        FourierModes((3, 3), unit=0.0)
+
+
+PADDED = {
+    "sine": (SineModes(5), (9,)),
+    "fourier": (FourierModes((2, 2), channels=2), (2, 6, 6)),
+    "vectors": (Euclidean(4, power=0.5), (4,)),
+    "region": (Region((60.0, 50.0), (0.0, 10.0, 20.0)), (2, 3)),
+}
+
+
+@pytest.mark.parametrize("name", PADDED)
+def test_padding_adds_zeros_that_decoding_drops(name):
+    space, shape = PADDED[name]
+    padded, f = Padded(space, 3), torch.randn(2, *shape, generator=torch.Generator().manual_seed(0))
+    f[..., 0] = f[..., -1] = 0  # as sine modes expect
+    c = padded.encode(f)
+    assert padded.size == space.size + 3 and c.shape == (2, padded.size)
+    torch.testing.assert_close(c[:, : space.size], space.encode(f))
+    assert not c[:, space.size :].any()
+    at = shape[-space.dims :]
+    c[:, space.size :] = 7.0  # what layers write there is no part of the answer
+    torch.testing.assert_close(padded.decode(c, at), space.decode(space.encode(f), at))
+    assert padded.check(f, None, "v") == space.check(f, None, "v")
+    again = space_from_config(padded.config())
+    assert isinstance(again, Padded) and again.config() == padded.config()
+
+
+def test_padding_comes_last_in_the_order_and_measures_like_its_space():
+    order = Padded(SineModes(3, channels=2), 2).order().tolist()
+    assert order == [*SineModes(3, channels=2).order().tolist(), 6, 7]
+    padded = Padded(Region((60.0, 50.0), (0.0, 10.0)), 1)
+    assert not padded.measured
+    assert padded.measure(5 + torch.randn(9, 2, 2)) and padded.of.measured and padded.measured
+    loaded = Padded(Region((60.0, 50.0), (0.0, 10.0)), 1)
+    loaded.measured = True  # as a weight file sets it
+    loaded.measure(5 + torch.randn(9, 2, 2))
+    assert loaded.of.unit == 1  # the units of the weight file are kept
+    with pytest.raises(TransduceError, match="extra=-1; expected a number of coefficients from 0"):
+        Padded(SineModes(3), -1)
+
+
+def test_unknown_spaces_are_refused():
+    with pytest.raises(TransduceError, match="the space 'Wavelets' is not known; expected one of"):
+        space_from_config({"space": "Wavelets"})

@@ -1,5 +1,5 @@
-"""What the prior promises: the closed form of its read-out, and all that the kernels promise
-besides."""
+"""A network's channels with a closed-form read-out: what the read-out minimises, symmetries of the
+network, and limits."""
 
 from dataclasses import dataclass
 
@@ -7,25 +7,31 @@ import numpy as np
 import pytest
 import torch
 
-from transduce import ExampleSet, Transducer
-from transduce.kernels import prior_of
+from transduce import (
+    Euclidean,
+    ExampleSet,
+    FourierModes,
+    SineModes,
+    TransduceError,
+    Transducer,
+    models,
+)
+from transduce.kernels.network import check_spaces
 from transduce.kernels.spectral import SpectralLayer
-from transduce.spaces import Euclidean, FourierModes, SineModes
-from transduce.types import TransduceError
 
 SMALL = {"channels": 6, "layers": 2, "modes": 3, "grid": 12}
 SPACES = {"1-D": lambda: SineModes(8), "2-D": lambda: FourierModes((3, 3), channels=2)}
 
 
-def model(dims="2-D", depth=0, **prior):
+def model(dims="2-D", further=False, **options):
+    """A read-out; and, if `further`, ridge regression on its residuals."""
     torch.manual_seed(0)
-    options = (
-        {"kappa": "representer", "heads": 2, "width": 6, "hidden": 12, "universal": False}
-        if depth
-        else {}
-    )
-    space = SPACES[dims]
-    T = Transducer(space(), space(), depth=depth, prior=SMALL | prior, **options).double()
+    spaces = SPACES[dims](), SPACES[dims]()
+    T = models.spectral(*spaces, **SMALL | options)
+    if further:
+        features = {"heads": 2, "width": 6, "hidden": 12, "universal": False}
+        T = Transducer(*spaces, [*T.steps, *models.representer(*spaces, **features).steps])
+    T = T.double()
     with torch.no_grad():
         for parameter in T.parameters():
             if parameter.requires_grad and not parameter.any():
@@ -40,18 +46,10 @@ def coefficients(T, seed, n, batch=1):
     return v, u
 
 
-@pytest.fixture(params=[(d, s, depth) for d in SPACES for s in (0, 4) for depth in (0, 1)], ids=str)
+@pytest.fixture(params=[(d, s, more) for d in SPACES for s in (0, 4) for more in (False, True)])
 def T(request):
-    dims, summary, depth = request.param
-    return model(dims, depth, summary=summary)
-
-
-def test_no_example_has_a_place_and_one_that_is_masked_is_not_there(T):
-    (v, u), (q, _) = coefficients(T, 2, 6), coefficients(T, 3, 4)
-    answer, shuffled = T(v, u, q), torch.randperm(6)
-    assert torch.allclose(T(v[:, shuffled], u[:, shuffled], q), answer, atol=1e-9)
-    mask = torch.tensor([[True, True, False, True, False, True]])
-    assert torch.allclose(T(v, u, q, mask), T(v[:, mask[0]], u[:, mask[0]], q), atol=1e-9)
+    dims, summary, further = request.param
+    return model(dims, further, summary=summary)
 
 
 def test_tasks_and_queries_do_not_see_each_other(T):
@@ -64,7 +62,7 @@ def test_tasks_and_queries_do_not_see_each_other(T):
         assert torch.allclose(together[i : i + 1], alone, atol=1e-9)
 
 
-def test_one_example_is_enough_to_answer_and_every_parameter_learns(T):
+def test_one_example_is_enough_and_every_parameter_gets_a_gradient(T):
     v, u = coefficients(T, 2, 3)
     assert torch.isfinite(T(v[:, :1], u[:, :1], v)).all()
     T.train()(v, u, v).square().sum().backward()
@@ -73,55 +71,35 @@ def test_one_example_is_enough_to_answer_and_every_parameter_learns(T):
     )
 
 
-@pytest.mark.parametrize("dims", SPACES)
-def test_what_is_left_of_an_example_is_what_the_others_leave(dims):
-    T = model(dims)
-    v, u = coefficients(T, 2, 5)
-    residual = T.condition(v, u)[0].residual
-    for i in range(5):
-        others = [j for j in range(5) if j != i]
-        alone = u[:, i : i + 1] - T(v[:, others], u[:, others], v[:, i : i + 1])
-        assert torch.allclose(residual[:, i : i + 1], alone, atol=1e-8)
+def channels(T, v):
+    """h(v) on the network's grid."""
+    network = T.steps[0].kappa.network
+    return network(network.inputs(v / T.spread), None)
 
 
-@pytest.mark.parametrize("dims", SPACES)
-def test_answers_without_a_summary_are_affine_in_u(dims):
-    T = model(dims)
-    (v, u), (q, w) = coefficients(T, 2, 5), coefficients(T, 3, 5)
-    zero, one, other = T(v, 0 * u, q), T(v, u, q), T(v, w, q)
-    assert torch.allclose(
-        T(v, 2 * u - 3 * w, q) - zero, 2 * (one - zero) - 3 * (other - zero), atol=1e-8
-    )
-
-
-def test_the_read_out_minimises_the_squared_error_and_its_distance_from_the_prior():
+def test_the_read_out_minimises_the_squared_error_and_its_distance_from_W_0():
     T = model()
-    prior, (v, u) = T.prior.kappa, coefficients(T, 2, 4)
+    kappa, (v, u) = T.steps[0].kappa, coefficients(T, 2, 4)
     W = T.condition(v, u)[0].W.detach().requires_grad_()
-    h = prior._channels(prior._inputs(v / T.spread), None).detach()
-    target = (T.U.decode(u, (12, 12)) / prior.unit).flatten(3)
-    loss = (target - W @ h).square().mean(-1).sum() + (prior.ridge * (W - prior.W_0).square()).sum()
+    target = (T.U.decode(u, (12, 12)) / kappa.network.unit).flatten(3)
+    misfit = (target - W @ channels(T, v).detach()).square().mean(-1).sum()
+    loss = misfit + (kappa.ridge * (W - kappa.W_0).square()).sum()
     (slope,) = torch.autograd.grad(loss, W)
     assert slope.abs().max() < 1e-9 * loss
 
 
-def test_with_a_heavy_ridge_the_answer_is_the_prior():
+def test_with_a_heavy_ridge_the_answer_is_W_0():
     T = model()
     v, u = coefficients(T, 2, 4)
+    kappa = T.steps[0].kappa
     with torch.no_grad():
-        T.prior.kappa.log_ridge.fill_(5.0)
-    prior = T.prior.kappa
-    B = (
-        T.U.encode(
-            (prior.W_0 @ prior._channels(prior._inputs(v / T.spread), None)).unflatten(3, (12, 12))
-        )
-        * prior.unit
-    )
+        kappa.log_ridge.fill_(5.0)
+    B = T.U.encode((kappa.W_0 @ channels(T, v)).unflatten(3, (12, 12))) * kappa.network.unit
     assert torch.allclose(T(v, u, v), B, atol=1e-6)
     assert torch.allclose(model(readout=False)(v, u, v), B)
 
 
-def test_one_large_example_spoils_neither_single_precision_nor_what_is_left_of_it():
+def test_one_large_example_spoils_neither_single_precision_nor_its_residual():
     T, single = model(), model().float()
     v, u = coefficients(T, 2, 6)
     v[:, 0], u[:, 0] = 1e4 * v[:, 0], 1e4 * u[:, 0]
@@ -166,7 +144,7 @@ def test_layers_multiply_fourier_transforms(dims):
 
 
 def test_shifted_functions_have_shifted_answers():
-    """A periodic network knows no place."""
+    """A periodic network is equivariant to shifts."""
     T = model(summary=4)
     v, u, q = torch.randn(3, 5, 2, 12, 12, dtype=torch.float64)
     answer = T.regress(ExampleSet(v, u))(q)
@@ -174,9 +152,9 @@ def test_shifted_functions_have_shifted_answers():
     assert torch.allclose(moved, answer.roll(1, 2), atol=1e-8)
 
 
-@pytest.mark.parametrize("depth", [0, 1])
-def test_bands_and_any_resolution(depth):
-    T = model(depth=depth)
+@pytest.mark.parametrize("further", [False, True])
+def test_bands_and_any_resolution(further):
+    T = model(further=further)
     v, u, q = torch.randn(3, 8, 2, 12, 12)
     O = T.regress(ExampleSet(v, u))
     mean, low, high = O.predict(q, at=(20, 20))
@@ -184,12 +162,14 @@ def test_bands_and_any_resolution(depth):
     assert torch.allclose(O.drop([0]).add(v[:1], u[:1])(q), O(q), atol=1e-4)
 
 
-def test_weights_are_saved_with_their_prior(tmp_path):
-    T = model(depth=1, summary=4)
-    T.save_pretrained(tmp_path / "a.safetensors")
-    v, u = coefficients(T, 2, 3)
-    again = Transducer.from_pretrained(str(tmp_path / "a.safetensors")).double()
-    assert torch.allclose(again(v, u, v), T(v, u, v), rtol=1e-4, atol=1e-4)
+def test_a_summary_stays_the_same_when_fitting_again_with_the_same_choices():
+    T = model(summary=4)
+    kappa, (v, u) = T.steps[0].kappa, coefficients(T, 2, 6)
+    fit = kappa.condition(v, u)
+    again = kappa.refit(fit, v[:, 1:], u[:, 1:])
+    assert again.z is fit.z
+    torch.testing.assert_close(fit.residual[:, :1], u[:, :1] - kappa(again, v[:, :1]))
+    assert not torch.allclose(kappa.condition(v[:, 1:], u[:, 1:]).z, fit.z)
 
 
 def test_far_from_what_it_was_trained_on_answers_stay_finite():
@@ -202,37 +182,38 @@ def test_far_from_what_it_was_trained_on_answers_stay_finite():
 class Wrong:
     V: object
     options: dict
-    said: str
+    message: str
 
 
 @pytest.mark.parametrize(
     "wrong",
     [
-        Wrong(Euclidean(8), {}, "SineModes or FourierModes"),
         Wrong(SineModes(8), {"modes": 7}, "at least 14 points"),
         Wrong(SineModes(64), {}, "at least 66 points"),
         Wrong(SineModes(8), {"layers": 0}, "at least one"),
-        Wrong(SineModes(8), {"chanels": 4}, "no option chanels; expected of channels"),
+        Wrong(SineModes(8), {"summary": -1}, "summary=-1"),
     ],
-    ids=lambda wrong: wrong.said,
+    ids=lambda wrong: wrong.message,
 )
-def test_bad_options_are_told(wrong):
-    with pytest.raises(TransduceError, match=wrong.said):
-        prior_of(wrong.V, wrong.V, SMALL | wrong.options)
+def test_bad_options(wrong):
+    with pytest.raises(TransduceError, match=wrong.message):
+        models.spectral(wrong.V, wrong.V, **SMALL | wrong.options)
 
 
-def test_a_prior_is_between_functions_on_one_kind_of_grid():
+def test_both_spaces_are_of_modes_on_one_kind_of_grid():
     with pytest.raises(TransduceError, match="the same kind of grid"):
-        prior_of(SineModes(4), FourierModes(4), SMALL)
+        models.spectral(SineModes(4), FourierModes(4), **SMALL)
+    with pytest.raises(TransduceError, match="SineModes or FourierModes"):
+        check_spaces(Euclidean(8), Euclidean(8))
 
 
-def test_kernels_that_transform_do_not_follow_a_prior():
-    with pytest.raises(TransduceError, match="kappa='representer'"):
-        Transducer(SineModes(8), SineModes(8), prior=SMALL)
-
-
-def test_a_card_holds_all_options_of_a_prior():
-    given = dict(SMALL)
-    T = Transducer(SineModes(8), SineModes(8), depth=0, prior=given)
-    given["channels"] = 99
-    assert T.config["prior"] == SMALL | {"readout": True, "summary": 0}
+def test_the_config_holds_all_options():
+    T = models.spectral(SineModes(8), SineModes(8), **SMALL, summary=2)
+    (layer,) = T.config["layers"]
+    network = layer["kappa"]["network"]
+    assert layer["kappa"]["part"] == "Readout" and layer["kappa"]["readout"] is True
+    assert {name: network[name] for name in ("channels", "layers", "modes", "summary")} == {
+        **{name: SMALL[name] for name in ("channels", "layers", "modes")},
+        "summary": 2,
+    }
+    assert network["points"] == SMALL["grid"]

@@ -1,29 +1,38 @@
-"""Fields in patches: what the space keeps, what neighbours may know of each other, and the
-Transducer over both."""
+"""Attention among neighbouring patches of fields, and models with it."""
 
 import numpy as np
 import pytest
 import torch
 import xarray as xr
 from climate_samples import real
+from ridge_samples import feature_ridge
 
-from transduce import Euclidean, ExampleSet, TransduceError, Transducer
+from paper.climate.neighbours import Neighbours
+from paper.models import patches
+from transduce import ExampleSet, TransduceError, Transducer
 from transduce.families import open_climate
+from transduce.kernels import AtPlaces, PatchGrid
+from transduce.layer import Layer
 from transduce.metatraining import Episode
-from transduce.spaces import Patches, space_from_config
-from transduce.transforms import Neighbours
+from transduce.spaces import Patches
 from transduce.uncertainty import many_regressions
 
-SMALL = {"depth": 2, "heads": 2, "width": 4, "hidden": 16, "neighbours": 1, "gain": 1.0}
+
+def spaces():
+    return Patches(2, 6, 280.0, 10.0), Patches(2, 6, 1e5, 1e3)
 
 
 def transducer(**options):
     torch.manual_seed(0)
-    return (
-        Transducer(Patches(2, 6, 280.0, 10.0), Patches(2, 6, 1e5, 1e3), **(SMALL | options))
-        .double()
-        .eval()
-    )
+    return patches(*spaces(), **options).double().eval()
+
+
+def solving():
+    """Ridge regression at every patch, between layers of attention."""
+    averaging, (V, U) = transducer(depth=2), spaces()
+    ridge = Layer(AtPlaces(feature_ridge(V.size, U.size), PatchGrid()))
+    first, last = averaging.steps
+    return Transducer(V, U, [first, ridge, last]).double()
 
 
 @pytest.fixture
@@ -32,25 +41,6 @@ def fields():
     g = torch.Generator().manual_seed(1)
     v, u = (torch.randn(10, 6, 9, generator=g, dtype=torch.float64) for _ in range(2))
     return 280 + 10 * v[:7], 1e5 + 1e3 * u[:7], 280 + 10 * v[7:]
-
-
-@pytest.mark.parametrize("grid", [(6, 8), (5, 7), (1, 2)])
-def test_decoding_undoes_encoding_where_the_maps_are_inverse(grid):
-    space = Patches(2, 4, mean=3.0, unit=2.0).double()
-    space.back.weight.data = torch.linalg.inv(space.embed.weight.data)
-    space.back.bias.data = -space.back.weight.data @ space.embed.bias.data
-    f = torch.randn(3, *grid, dtype=torch.float64)
-    c = space.encode(f)
-    assert c.shape == (3, -(-grid[0] // 2), -(-grid[1] // 2), 4)
-    torch.testing.assert_close(space.decode(c, grid), f)
-
-
-def test_patches_are_read_alike_wherever_they_are():
-    space = Patches(3, 5)
-    patch = torch.randn(3, 3)
-    c = space.encode(patch.repeat(2, 4)[None])
-    torch.testing.assert_close(c, c[:, :1, :1].expand_as(c))
-    assert space_from_config(space.config()).config() == space.config()
 
 
 def test_neighbours_see_no_further_than_their_reach():
@@ -76,7 +66,7 @@ def test_neighbours_are_attention_over_those_inside():
     )
 
 
-def test_order_padding_and_queries(fields):
+def test_order_masks_and_queries(fields):
     v, u, q = fields
     T = transducer()
     answers = T.regress(ExampleSet(v, u))(q)
@@ -134,11 +124,11 @@ def test_answers_about_the_globe_have_the_places_of_the_query_and_the_units_of_t
 
 
 def test_a_day_of_era5_is_read_and_answered_in_its_units():
-    """Kelvin in and pascal out, whatever kind of array; the same weights tell hectopascal from
+    """Kelvin in and pascal out, for every kind of array; the same weights predict hectopascal from
     degrees Celsius."""
     fields = open_climate(*real("era5_surface_2025_11_11.nc"))
     torch.manual_seed(0)
-    T = Transducer(Patches(20, 6, 280.0, 20.0), Patches(20, 6, 1e5, 1e4), **SMALL).eval()
+    T = patches(Patches(20, 6, 280.0, 20.0), Patches(20, 6, 1e5, 1e4)).eval()
     kelvin, pascal = fields.to_xarray(fields.v, of="v"), fields.to_xarray(fields.u)
     answer = T.regress(ExampleSet(kelvin[:15], pascal[:15]))(kelvin[15:20])
     assert answer.coords.to_dataset().identical(pascal[15:20].coords.to_dataset())
@@ -153,7 +143,7 @@ def test_a_day_of_era5_is_read_and_answered_in_its_units():
         np.testing.assert_array_equal(
             T.regress(ExampleSet(v[:15], u[:15]))(v[15:20]), answer.values
         )
-    other = Transducer(Patches(20, 6, 6.85, 20.0), Patches(20, 6, 1e3, 1e2), **SMALL).eval()
+    other = patches(Patches(20, 6, 6.85, 20.0), Patches(20, 6, 1e3, 1e2)).eval()
     other.load_state_dict(T.state_dict())
     celsius, hectopascal = kelvin - 273.15, pascal / 100
     np.testing.assert_allclose(
@@ -175,10 +165,10 @@ def test_every_parameter_learns(fields):
     assert still == set()
 
 
-@pytest.mark.parametrize("kappa", ["exp_dot", "rbf", "representer"])
+@pytest.mark.parametrize("kappa", ["exp_dot", "rbf", "ridge"])
 def test_gradients_are_the_same_with_checkpointing_and_less_is_held(fields, kappa):
     v, u, q = fields
-    T = transducer(kappa=kappa, G=True, depth=3).train()
+    T = (solving() if kappa == "ridge" else transducer(kappa=kappa, depth=3)).train()
     gradients, held = {}, {False: 0, True: 0}
 
     def hold(t):
@@ -198,29 +188,30 @@ def test_gradients_are_the_same_with_checkpointing_and_less_is_held(fields, kapp
     torch.testing.assert_close(gradients[True], gradients[False])
 
 
-def test_weights_of_patches_come_back(tmp_path, fields):
+def test_save_and_load(tmp_path, fields):
     T = transducer().float()
     T.save_pretrained(tmp_path / "patches.safetensors")
-    again = Transducer.from_pretrained(str(tmp_path / "patches.safetensors"))
+    again = Transducer.from_pretrained(tmp_path / "patches.safetensors")
     v, u, q = (f.float() for f in fields)
     assert torch.equal(again.regress(ExampleSet(v, u))(q), T.regress(ExampleSet(v, u))(q))
 
 
-def test_what_does_not_fit_is_said(fields):
+def test_many_regressions_equal_a_loop(fields):
+    v, u, _ = fields
+    T, masks = (
+        transducer(depth=1),
+        torch.rand(3, 7, generator=torch.Generator().manual_seed(0)) < 0.6,
+    )
+    answers = torch.cat(list(many_regressions(T, ExampleSet(v, u), masks)))
+    for mask, answer in zip(masks, answers, strict=True):
+        alone = T.regress(ExampleSet(v[mask], u[mask]))(v[~mask])
+        torch.testing.assert_close(answer[~mask], alone)
+
+
+def test_bad_fields(fields):
     v, u, q = fields
-    for options in (
-        {"neighbours": -1},
-        {"G": False},
-        {"prior": {}},
-        {"init": "mirrored"},
-        {"init": "descent"},
-    ):
-        with pytest.raises(TransduceError, match="neighbours only among patches and with G"):
-            transducer(**options)
-    with pytest.raises(TransduceError, match="patches on both sides or on neither"):
-        Transducer(Patches(2, 6), Euclidean(6))
-    with pytest.raises(TransduceError, match="positive numbers"):
-        Patches(0, 4)
+    with pytest.raises(TransduceError, match="reach=0; expected a number of patches from 1"):
+        transducer(reach=0)
     O = transducer().regress(ExampleSet(v, u))
     with pytest.raises(
         TransduceError, match=r"at=\(3, 3\) was asked of 3 x 5 patches of 2 x 2 points"
@@ -235,7 +226,3 @@ def test_what_does_not_fit_is_said(fields):
         TransduceError, match=r"examples.v has 3 x 5 patches and examples.u has 1 x 1 patches"
     ):
         transducer().regress(ExampleSet(v, u[:, :2, :2]))
-    with pytest.raises(TransduceError, match="expected fields on a grid"):
-        Patches(2, 4).encode(torch.zeros(1, 4, 4), torch.zeros(16, 2))
-    with pytest.raises(TransduceError, match="Regress them one by one"):
-        many_regressions(transducer(), ExampleSet(v, u), torch.ones(2, 7, dtype=torch.bool))
