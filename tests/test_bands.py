@@ -1,13 +1,12 @@
-"""Bands: what they promise, on functions whose errors are known."""
+"""Bands: their coverage and width, on functions whose errors are known."""
 
 import pytest
 import torch
-from conftest import small_transducer
+from conftest import composed, small_transducer
 
-from transduce import ExampleSet, TransduceError
+from transduce import ExampleSet, FourierModes, SineModes, TransduceError, models
 from transduce.bands import half_widths_of, interval_score, quantile
-from transduce.spaces import FourierModes, SineModes
-from transduce.transducer import Transducer
+from transduce.kernels import MaternGram, NoiseUnits, Ridge
 
 
 def draw(n, generator, power=0.0):
@@ -71,7 +70,7 @@ def test_quantile():
 def test_bands_hold_on_an_operator(pairs):
     """A smooth nonlinear operator, a model that was never trained: leave-one-out residuals are
     enough."""
-    T = small_transducer(kappa="representer", depth=1)
+    T = small_transducer("representer", depth=1)
     coefficients = torch.randn(
         240, 12, generator=torch.Generator().manual_seed(3), dtype=torch.float64
     ) / torch.arange(1, 13)
@@ -90,7 +89,7 @@ def test_bands_hold_on_an_operator(pairs):
 
 def test_one_example_has_a_band(pairs):
     mean, low, high = (
-        small_transducer(kappa="representer")
+        small_transducer("representer")
         .regress(ExampleSet(pairs[0][:1], pairs[1][:1]))
         .predict(pairs[2])
     )
@@ -101,14 +100,7 @@ def test_one_example_has_a_band(pairs):
 def test_each_channel_has_its_own_width(pairs):
     torch.manual_seed(0)
     T = (
-        Transducer(
-            SineModes(12),
-            FourierModes(3, channels=2),
-            kappa="representer",
-            heads=1,
-            width=4,
-            hidden=8,
-        )
+        models.representer(SineModes(12), FourierModes(3, channels=2), heads=1, width=4, hidden=8)
         .double()
         .eval()
     )
@@ -119,13 +111,12 @@ def test_each_channel_has_its_own_width(pairs):
 
 
 def test_bad_bands(pairs):
-    O = small_transducer(kappa="representer").regress(ExampleSet(*pairs[:2]))
+    O = small_transducer("representer").regress(ExampleSet(*pairs[:2]))
     for band in (0.0, 1.0, 90.0, -0.1):
         with pytest.raises(TransduceError, match="expected a share of the values between 0 and 1"):
             O.predict(pairs[2], band=band)
-    with pytest.raises(TransduceError, match="G=False"):
-        small_transducer(kappa="representer", G=True).regress(ExampleSet(*pairs[:2])).predict(
-            pairs[2]
-        )
-    with pytest.raises(TransduceError, match="representer kernel"):
+    transformed = composed(lambda: Ridge(NoiseUnits(MaternGram())), G=True)
+    with pytest.raises(TransduceError, match="a model whose G transforms outputs has no bands"):
+        transformed.regress(ExampleSet(*pairs[:2])).predict(pairs[2])
+    with pytest.raises(TransduceError, match="ExpDot averages its examples"):
         small_transducer().regress(ExampleSet(*pairs[:2])).predict(pairs[2])

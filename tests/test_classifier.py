@@ -17,7 +17,8 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from torch.nn.functional import cross_entropy
 
-from transduce import Euclidean, ExampleSet, TransduceError, Transducer, weights
+from paper.models import mirrored_rbf
+from transduce import Euclidean, ExampleSet, TransduceError, models, weights
 from transduce.families import resized
 from transduce.sklearn import CANNOT_APPLY, TransducerClassifier
 from transduce.sklearn.classifier import squares
@@ -28,12 +29,18 @@ IMAGES, LABELS = resized(load_digits().data / 16), load_digits().target
 NAMES = np.array(["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"])
 
 
-def small(kappa="convolutional", **options):
-    """A Transducer from images to ten classes, untrained: its kernels are solved for the examples
-    all the same."""
+def small():
+    """An untrained Transducer from images to ten classes, whose kernels still solve for the
+    examples."""
     torch.manual_seed(0)
-    options = options or {"convolutions": (8, 8, 8), "width": 16}
-    return Transducer(Euclidean(784), Euclidean(10), depth=1, kappa=kappa, **options).eval()
+    return models.images(Euclidean(784), Euclidean(10), (8, 8, 8), width=16).eval()
+
+
+def small_softmax():
+    """An untrained Transducer that averages its examples."""
+    torch.manual_seed(0)
+    options = {"depth": 1, "heads": 4, "width": 16, "hidden": 32}
+    return mirrored_rbf(Euclidean(784), Euclidean(10), **options).eval()
 
 
 @pytest.fixture(scope="module")
@@ -233,7 +240,7 @@ def test_columns_that_do_not_vary_do_no_harm(T):
 
 def test_a_model_that_leaves_out_by_regressing_anew():
     """The paper's kernels: beta comes from as many regressions as there are examples."""
-    T = small("rbf", heads=4, width=16, hidden=32, G=False, tau=0.3, init="mirrored")
+    T = small_softmax()
     X, y, x, truth = drawn(60, 100, classes=(0, 1))
     fitted = TransducerClassifier(model=T).fit(X, y)
     assert (
@@ -474,7 +481,7 @@ def test_models_that_do_not_fit_are_named(T):
         match=r"maps SineModes of size 99 to SineModes of size 99; expected one from square images",
     ):
         TransducerClassifier(model="adr").fit(X, y)
-    lines = Transducer(Euclidean(10), Euclidean(3), depth=1, heads=1, width=4, hidden=8)
+    lines = models.softmax(Euclidean(10), Euclidean(3), depth=1, heads=1, width=4, hidden=8)
     with pytest.raises(
         TransduceError, match=r"maps Euclidean of size 10 .* expected one from square images"
     ):

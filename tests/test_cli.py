@@ -12,7 +12,7 @@ import torch
 import xarray as xr
 from conftest import fails, run
 
-from transduce import Euclidean, Training, __version__, recipes, weights
+from transduce import Euclidean, Training, __version__, models, recipes, weights
 from transduce.families import AdvectionDiffusionReaction, Burgers2d
 from transduce.storage import StoredFamily, read_variable, write_arrays
 from transduce.transducer import Transducer
@@ -150,13 +150,11 @@ def test_regress_that_fails_leaves_no_file(asked, tmp_path):
 
 IMAGES = {
     "recipe": (
-        lambda V: Transducer(V, Euclidean(10), depth=1, heads=1, width=4, hidden=8),
+        lambda V: models.softmax(V, Euclidean(10), depth=1, heads=1, width=4, hidden=8),
         {"recipe": {"name": "images-softmax"}},
     ),
     "kernel": (
-        lambda V: Transducer(
-            V, Euclidean(10), depth=1, kappa="convolutional", convolutions=(2, 2), width=4
-        ),
+        lambda V: models.images(V, Euclidean(10), convolutions=(2, 2), width=4),
         {},
     ),
 }

@@ -8,7 +8,8 @@ import xarray as xr
 from climate_samples import real
 from conftest import fails, run
 
-from transduce import ExampleSet, TransduceError, Transducer
+from paper.climate.memory import remember
+from transduce import ExampleSet, TransduceError, models
 from transduce.domains.climate import regress_climate
 from transduce.families import open_climate, open_inputs, regridded
 from transduce.spaces import Patches, Region
@@ -35,11 +36,11 @@ DAYS, TODAY = days(8, 1), days(2, 2, start="2001-02-01T12")[["t"]]
 def made(examples, lat=LAT, lon=LON):
     """An untrained model that has seen these and remembers some."""
     torch.manual_seed(0)
-    T = Transducer(Region(lat, lon), Region(lat, lon), depth=1, kappa="metric").eval()
+    T = models.region(Region(lat, lon), Region(lat, lon)).eval()
     v, u = (torch.from_numpy(f) for f in (examples.t.values, examples.msl.values))
     T.V.measure(v)
     T.U.measure(u)
-    return T.remember(ExampleSet(v[:20], u[:20]))
+    return remember(T, ExampleSet(v[:20], u[:20]))
 
 
 @pytest.fixture
@@ -305,7 +306,7 @@ def test_the_same_from_python(T):
         TransduceError, match=r"a model from Patches to .* expected one of a region"
     ):
         regress_climate(
-            Transducer(Patches(2, 4), Patches(2, 4), depth=1), open_climate(DAYS), TODAY.t
+            models.softmax(Patches(2, 4), Patches(2, 4), depth=1), open_climate(DAYS), TODAY.t
         )
 
 

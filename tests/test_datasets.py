@@ -9,7 +9,7 @@ import pytest
 import torch
 from conftest import small_transducer
 
-from transduce import ExampleSet, FourierModes, SineModes, TransduceError, Transducer
+from transduce import ExampleSet, FourierModes, SineModes, TransduceError, Transducer, models
 from transduce.uncertainty.datasets import Explained, dataset_posterior, neighbours_of
 
 
@@ -33,7 +33,7 @@ def relative_errors(T, examples, observed):
 def test_the_chains_find_what_enumeration_finds():
     """All centres c and all sets S of two among four neighbours, each regressed on its own."""
     T, theta = (
-        small_transducer(kappa="representer", depth=1),
+        small_transducer("representer", depth=1),
         torch.tensor([0.5, 0.6, 0.7, 0.8, 1.3, 1.9, 2.6, 3.2], dtype=torch.float64),
     )
     bank, observed, noise = scalings(theta, modes=2), scalings([1.8, 1.8], modes=2, seed=1), 0.4
@@ -72,23 +72,26 @@ def test_the_chains_find_what_enumeration_finds():
 
 
 PLANE = FourierModes((3, 3), channels=2)
-PRIOR = {"channels": 5, "layers": 1, "modes": 3, "grid": 8}
+NETWORK = {"channels": 5, "layers": 1, "modes": 3, "grid": 8}
 
 
-KERNELS = {
-    "exp_dot": {"depth": 2},
-    "representer": {"depth": 2, "kappa": "representer"},
-    "prior": {"depth": 0, "prior": PRIOR},
-    "representer after a prior": {"depth": 2, "kappa": "representer", "prior": PRIOR},
+SMALL = {"depth": 2, "heads": 2, "width": 6, "hidden": 16}
+MODELS = {
+    "softmax": lambda: models.softmax(PLANE, PLANE, **SMALL),
+    "representer": lambda: models.representer(PLANE, PLANE, **SMALL),
+    "spectral": lambda: models.spectral(PLANE, PLANE, **NETWORK),
+    "spectral, then representer": lambda: Transducer(
+        PLANE, PLANE, [*MODELS["spectral"]().steps, *MODELS["representer"]().steps]
+    ),
 }
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("points", [8, 6])
-def test_errors_are_those_of_regressions_one_by_one(kernel, points):
+def test_errors_are_those_of_regressions_one_by_one(name, points):
     """Also of functions that the model's coefficients do not say all of."""
     torch.manual_seed(0)
-    T = Transducer(PLANE, PLANE, heads=2, width=6, hidden=16, **KERNELS[kernel]).double().eval()
+    T = MODELS[name]().double().eval()
     v = torch.randn(9, 2, points, points, dtype=torch.float64, generator=seeded())
     pairs = ExampleSet(v, v.roll(1, 2) + 0.3 * v**2)
     bank, observed = pairs[:7], pairs[7:]
@@ -102,7 +105,7 @@ def test_errors_are_those_of_regressions_one_by_one(kernel, points):
 
 def test_the_posterior_concentrates_on_the_truth_and_widens_with_noise():
     T, theta = (
-        small_transducer(kappa="representer", depth=1),
+        small_transducer("representer", depth=1),
         torch.linspace(0.5, 2.5, 60, dtype=torch.float64),
     )
     bank, truth = scalings(theta), 1.9
@@ -127,7 +130,7 @@ def test_the_posterior_concentrates_on_the_truth_and_widens_with_noise():
 def test_several_parameters_at_once():
     """u = a v + b v reversed: neither alone says what u is."""
     T, theta = (
-        small_transducer(kappa="representer", depth=1),
+        small_transducer("representer", depth=1),
         2 * torch.rand(120, 2, dtype=torch.float64, generator=seeded(5)),
     )
 
@@ -184,7 +187,7 @@ def test_a_seed_gives_the_same_samples():
 
 
 def test_bad_banks():
-    T, theta = small_transducer(kappa="representer"), torch.linspace(1, 2, 10)
+    T, theta = small_transducer("representer"), torch.linspace(1, 2, 10)
     bank, observed = scalings(theta), scalings([1.5])
     good = {"T": T, "bank": bank, "parameters": theta, "observed": observed, "noise": 0.1, "k": 3}
     nothing = ExampleSet(observed.v, 0 * observed.u)

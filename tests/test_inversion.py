@@ -82,10 +82,8 @@ def test_samples_have_the_tails_that_laplace_has_not(O, u):
 
 def operators(pairs):
     """Of each kind of kernel, all differentiable in the query."""
-    yield small_transducer(kappa="representer").regress(ExampleSet(*pairs[:2]))
-    yield small_transducer(depth=0, prior={"channels": 3, "layers": 1, "modes": 4}).regress(
-        ExampleSet(*pairs[:2])
-    )
+    yield small_transducer("representer").regress(ExampleSet(*pairs[:2]))
+    yield small_transducer("spectral").regress(ExampleSet(*pairs[:2]))
     task = AdvectionDiffusionReaction().sample_task(30, 1, generator_for("validation", 62))
     yield Transducer.from_pretrained("adr-softmax").double().regress(task.examples)
 
@@ -180,7 +178,7 @@ def test_errors_of_an_operator_have_the_variance_of_what_it_misses(pairs, monkey
     nearly all of it."""
     monkeypatch.setattr(many, "TOGETHER", together)
     v, u, _ = pairs
-    O, space = small_transducer(kappa="representer").regress(ExampleSet(v, u)), SineModes(12)
+    O, space = small_transducer("representer").regress(ExampleSet(v, u)), SineModes(12)
     missed = torch.cat([O.drop(i)(v[i : i + 1]) - u[i : i + 1] for i in range(9)])
     modes = errors_of(O)
     expected = space.encode(missed).square().mean(0)

@@ -1,58 +1,57 @@
-"""Many regressions at once are the regressions one by one."""
+"""Many regressions at once equal a loop over regressions."""
 
 from contextlib import nullcontext
 
 import pytest
 import torch
 
-from transduce import ExampleSet, TransduceError
-from transduce.spaces import FourierModes, SineModes
-from transduce.transducer import Transducer
+from paper.models import descent_softmax
+from transduce import ExampleSet, FourierModes, SineModes, TransduceError, Transducer, models
 from transduce.uncertainty import half_splits, many_regressions
 from transduce.uncertainty import many as module
 
-PLANE = {"V": FourierModes((3, 3), channels=2), "U": FourierModes((3, 3), channels=2)}
-PRIOR = {"channels": 5, "layers": 2, "modes": 3, "grid": 8}
+NETWORK = {"channels": 5, "layers": 2, "modes": 3, "grid": 8}
+SMALL = {"depth": 2, "heads": 2, "width": 6, "hidden": 16}
+
+
+def line():
+    return SineModes(12), SineModes(12)
+
+
+def plane():
+    return FourierModes((3, 3), channels=2), FourierModes((3, 3), channels=2)
+
+
+def readout_then_representer():
+    V, U = plane()
+    first, second = models.spectral(V, U, **NETWORK), models.representer(V, U, **SMALL)
+    return Transducer(V, U, [*first.steps, *second.steps])
+
+
+MODELS = {
+    "exp_dot": lambda: models.softmax(*line(), **SMALL),
+    "rbf": lambda: models.softmax(*line(), **SMALL, kappa="rbf"),
+    "l2": lambda: models.softmax(*line(), **SMALL, kappa="l2"),
+    "tied": lambda: models.softmax(*line(), **SMALL, tied=True),
+    "padded": lambda: descent_softmax(*line(), 12, **SMALL | {"heads": 4}, gain=1.0),
+    "plane": lambda: models.softmax(*plane(), **SMALL),
+    "representer": lambda: models.representer(*line(), **SMALL),
+    "features": lambda: models.representer(*line(), **SMALL, universal=False),
+    "readout": lambda: models.spectral(*plane(), **NETWORK),
+    "readout on a line": lambda: models.spectral(*line(), **NETWORK | {"grid": 20}),
+    "fixed readout": lambda: models.spectral(*plane(), **NETWORK, readout=False),
+    "readout, then representer": readout_then_representer,
+    "summary": lambda: models.spectral(*plane(), **NETWORK, summary=4),
+}
 
 
 def model(name):
     torch.manual_seed(0)
-    line = {"V": SineModes(12), "U": SineModes(12)}
-    small = {"depth": 2, "heads": 2, "width": 6, "hidden": 16}
-    options = {
-        "exp_dot": {**line, **small},
-        "rbf": {**line, **small, "kappa": "rbf"},
-        "l2": {**line, **small, "kappa": "l2"},
-        "tied": {**line, **small, "tied": True},
-        "memory": {**line, **small, "memory": 12, "init": "descent", "heads": 4},
-        "plane": {**PLANE, **small},
-        "representer": {**line, **small, "kappa": "representer"},
-        "features": {**line, **small, "kappa": "representer", "universal": False},
-        "prior": {**PLANE, "depth": 0, "prior": PRIOR},
-        "line prior": {**line, "depth": 0, "prior": {**PRIOR, "grid": 20}},
-        "mean": {**PLANE, "depth": 0, "prior": {**PRIOR, "readout": False}},
-        "both": {**PLANE, **small, "kappa": "representer", "prior": PRIOR},
-    }[name]
-    T = Transducer(options.pop("V"), options.pop("U"), **options).eval()
-    if T.prior is not None:
-        torch.nn.init.normal_(T.prior.kappa.W_0, std=0.3)
+    T = MODELS[name]().eval()
+    for parameter_name, parameter in T.named_parameters():
+        if parameter_name.endswith("W_0"):
+            torch.nn.init.normal_(parameter, std=0.3)
     return T
-
-
-MODELS = [
-    "exp_dot",
-    "rbf",
-    "l2",
-    "tied",
-    "memory",
-    "plane",
-    "representer",
-    "features",
-    "prior",
-    "line prior",
-    "mean",
-    "both",
-]
 
 
 def examples_for(T, n=9, points=None):
@@ -64,9 +63,9 @@ def examples_for(T, n=9, points=None):
 
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("points", [None, 7])
-def test_they_are_the_regressions_one_by_one(name, points, monkeypatch):
-    """Whatever the kernel, for masks of unequal size, in several blocks; also on a grid that does
-    not carry all modes."""
+def test_they_equal_a_loop(name, points, monkeypatch):
+    """For every kernel and masks of unequal size, in several blocks; also on a grid that does not
+    carry all modes."""
     T = model(name)
     if points is not None and T.V.dims == 2:
         points = 5
@@ -99,15 +98,15 @@ def test_they_answer_other_functions(name):
     T = model(name)
     examples = examples_for(T, 12)
     masks = half_splits(8, 3, torch.Generator().manual_seed(0))
-    told = []
+    done = []
     answers = torch.cat(
-        list(many_regressions(T, examples[:8], masks, examples.v[8:], told.append))
+        list(many_regressions(T, examples[:8], masks, examples.v[8:], done.append))
     )[:, 8:]
     expected = torch.stack(
         [T.regress(examples[:8][mask.numpy()])(examples.v[8:]) for mask in masks]
     ).detach()
     torch.testing.assert_close(answers, expected, rtol=1e-4, atol=1e-4)
-    assert told[-1] == 3
+    assert done[-1] == 3
 
 
 def test_half_splits():
@@ -133,10 +132,3 @@ def test_bad_masks_are_answered(masks, problem):
     T = model("exp_dot")
     with pytest.raises(TransduceError, match=problem):
         many_regressions(T, examples_for(T), masks)
-
-
-def test_a_summary_cannot_be_shared():
-    T = Transducer(**PLANE, depth=0, prior={**PRIOR, "summary": 4})
-    examples = examples_for(T)
-    with pytest.raises(TransduceError, match="summary=0"):
-        many_regressions(T, examples, half_splits(9, 2, torch.Generator()))

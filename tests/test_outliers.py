@@ -3,9 +3,7 @@
 import pytest
 import torch
 
-from transduce import ExampleSet, TransduceError
-from transduce.spaces import SineModes
-from transduce.transducer import Transducer
+from transduce import ExampleSet, SineModes, TransduceError, models
 from transduce.uncertainty import outlier_scores
 from transduce.uncertainty.outliers import threshold_of
 
@@ -45,9 +43,7 @@ def linear_pairs(n, factor, generator):
 @pytest.fixture
 def T():
     torch.manual_seed(0)
-    return Transducer(
-        SineModes(12), SineModes(12), depth=1, heads=1, width=12, hidden=16, kappa="representer"
-    ).eval()
+    return models.representer(SineModes(12), SineModes(12), heads=1, width=12, hidden=16).eval()
 
 
 def test_examples_of_another_operator_are_found(T):

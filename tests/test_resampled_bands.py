@@ -5,11 +5,9 @@ import pytest
 import torch
 from scipy.stats import spearmanr
 
-from transduce import ExampleSet, TransduceError
+from transduce import ExampleSet, FourierModes, SineModes, TransduceError, Transducer, models
 from transduce.families import AdvectionDiffusionReaction
 from transduce.random_fields import generator_for
-from transduce.spaces import FourierModes, SineModes
-from transduce.transducer import Transducer
 from transduce.uncertainty import bootstrap, conformal, influence
 from transduce.uncertainty.conformal import place_of, smallest
 
@@ -88,15 +86,11 @@ def test_bad_input_is_answered(bands, adr):
         bands(T, task.examples[:1], task.queries.v)
 
 
-def prior_model():
+def readout_model():
     torch.manual_seed(0)
     space = {"modes": (3, 3), "channels": 2}
-    T = Transducer(
-        FourierModes(**space),
-        FourierModes(**space),
-        depth=0,
-        prior={"channels": 5, "layers": 2, "modes": 3, "grid": 8},
-    ).eval()
+    options = {"channels": 5, "layers": 2, "modes": 3, "grid": 8}
+    T = models.spectral(FourierModes(**space), FourierModes(**space), **options).eval()
     v = torch.randn(10, 2, 9, 9, generator=torch.Generator().manual_seed(1))
     return T, ExampleSet(v[:8], (v + 0.3 * v.roll(1, -1) ** 2)[:8]), v[8:]
 
@@ -111,7 +105,7 @@ def left_out(T, examples, v, J):
 
 def test_influence_is_leaving_out_where_regression_is_linear():
     """But for what of h the modes of U do not hold."""
-    T, examples, v = prior_model()
+    T, examples, v = readout_model()
     with torch.no_grad():
         exact = left_out(T, examples, v, lambda u: u[:, 0].sum())
     torch.testing.assert_close(
@@ -135,6 +129,6 @@ def test_influence_answers_bad_input(adr):
     O = T.regress(task.examples)
     with pytest.raises(TransduceError, match="expected one number"):
         influence(O, task.queries.v[:2], lambda u: u)
-    softmax = Transducer(SineModes(8), SineModes(8), depth=1, heads=1, width=4, hidden=8)
+    softmax = models.softmax(SineModes(8), SineModes(8), depth=1, heads=1, width=4, hidden=8)
     with pytest.raises(TransduceError, match="does not say what is left"):
         influence(softmax.regress(task.examples), task.queries.v[:1])

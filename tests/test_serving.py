@@ -15,6 +15,7 @@ from conftest import fails
 from fastapi.testclient import TestClient
 
 import transduce.serving
+from transduce import models
 from transduce.serving.app import make_app
 from transduce.serving.bodies import TooLargeError, read_csv, read_json, read_npz, write_npz
 from transduce.serving.limits import Guard, Limits, RefusedError, is_loopback
@@ -24,7 +25,6 @@ from transduce.serving.start import bound
 from transduce.serving.warned import telling_warnings
 from transduce.serving.workers import Workers
 from transduce.spaces import FourierModes, Region, SineModes
-from transduce.transducer import Transducer
 from transduce.types import ExampleSet, TransduceError
 
 pytestmark = pytest.mark.filterwarnings("ignore:Using `httpx`")
@@ -42,8 +42,8 @@ class Clock:
 
 def transducer(space=SineModes, modes=8, hidden=8, **options):
     torch.manual_seed(0)
-    settings = {"depth": 1, "heads": 1, "width": 4, "hidden": hidden, "kappa": "representer"}
-    return Transducer(space(modes, **options), space(modes, **options), **settings).eval()
+    spaces = space(modes, **options), space(modes, **options)
+    return models.representer(*spaces, heads=1, width=4, hidden=hidden).eval()
 
 
 def functions(*shape, seed=0):
@@ -287,9 +287,8 @@ def test_queries_take_no_more_coefficients_than_examples_may():
 
 def test_places_of_a_kernel_share_the_examples():
     lat, lon = (50.0, 47.5, 45.0, 42.5), (0.0, 2.5, 5.0)
-    near = Transducer(
-        Region(lat, lon, reach=5.0, block=2), Region(lat, lon), depth=1, kappa="metric"
-    ).eval()  # four places
+    four_places = Region(lat, lon, reach=5.0, block=2)
+    near = models.region(four_places, Region(lat, lon)).eval()
     fields = {name: functions(6, *near.V.grid, seed=seed) for seed, name in enumerate("vu")}
     assert len(condition({"near": near}, fields, "near", Sizes(examples=24)).operator.examples) == 6
     with pytest.raises(TooLargeError, match="examples: 6; this server takes at most 5"):

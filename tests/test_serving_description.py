@@ -8,12 +8,12 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from transduce import models
 from transduce.serving.app import make_app
 from transduce.serving.bodies import write_npz
 from transduce.serving.limits import Limits
 from transduce.serving.operators import Operators, Regressed
 from transduce.spaces import SineModes
-from transduce.transducer import Transducer
 from transduce.types import ExampleSet
 
 TOKEN = "0123456789abcdef"
@@ -47,9 +47,7 @@ schemathesis.openapi.media_type(
 def described():
     """The description of an app, and the id of its one operator."""
     torch.manual_seed(0)
-    T = Transducer(
-        SineModes(4), SineModes(4), depth=1, heads=1, width=4, hidden=8, kappa="representer"
-    ).eval()
+    T = models.representer(SineModes(4), SineModes(4), heads=1, width=4, hidden=8).eval()
     v = np.random.default_rng(0).normal(size=(5, 9)).astype(np.float32)
     operators = Operators()
     stored = operators.add(Regressed("tiny", T.regress(ExampleSet(v, v)), 1.0, []))

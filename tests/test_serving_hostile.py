@@ -17,18 +17,16 @@ import numpy as np
 import pytest
 import torch
 
+from transduce import models
 from transduce.serving import start
 from transduce.serving.app import make_app
 from transduce.serving.bodies import write_npz
 from transduce.serving.limits import Guard, Limits
 from transduce.spaces import SineModes
-from transduce.transducer import Transducer
 from transduce.types import ExampleSet
 
 torch.manual_seed(0)
-T = Transducer(
-    SineModes(8), SineModes(8), depth=1, heads=1, width=4, hidden=8, kappa="representer"
-).eval()
+T = models.representer(SineModes(8), SineModes(8), heads=1, width=4, hidden=8).eval()
 CLIENT = httpx.Client(timeout=20, verify=False, trust_env=False)
 LIMITS = Limits(body_bytes=2**20, bodies_bytes=2**22, body_seconds=0.5, rate=1e6)
 

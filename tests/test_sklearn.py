@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from transduce import ExampleSet, TransduceError, Transducer
+from transduce import ExampleSet, TransduceError, Transducer, models
 from transduce.families import AdvectionDiffusionReaction
 from transduce.random_fields import generator_for
 from transduce.sklearn import CANNOT_APPLY, TransducerRegressor
@@ -140,9 +140,7 @@ def test_what_cannot_be_fitted_is_said(tables):
         TransducerRegressor(model="burgers").fit(V, U)
     with pytest.raises(TransduceError, match="at most 99"):
         TransducerRegressor(vectors=True).fit(V, U)
-    periodic = Transducer(
-        FourierModes(10), FourierModes(10), depth=1, kappa="representer", heads=1, width=4, hidden=8
-    )
+    periodic = models.representer(FourierModes(10), FourierModes(10), heads=1, width=4, hidden=8)
     with pytest.raises(TransduceError, match="expected SineModes"):
         TransducerRegressor(model=periodic, vectors=True).fit(V[:, :5], U[:, 0])
     with pytest.raises(TransduceError, match="no bands"):
