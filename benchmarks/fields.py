@@ -25,6 +25,7 @@ import numpy as np
 import torch
 import typer
 
+from paper.models import patches
 from paper.timing import medians
 from transduce.families import ClimateWindows, open_climate, regridded
 from transduce.files import data_folders, not_found_in, provenance
@@ -43,8 +44,7 @@ MODEL: dict[str, Any] = {
     "heads": 40,
     "width": 16,
     "hidden": 512,
-    "kappa": "exp_dot",
-    "neighbours": 1,
+    "reach": 1,
 }
 STEP, CHECKPOINTED = "training step", "training step, checkpointing"
 
@@ -92,7 +92,7 @@ def measured(side: int, what: str, repeats: int) -> Row:
     """One piece of work, in a process that does nothing else."""
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    T = Transducer(Patches(40, 512, 280.0, 20.0), Patches(40, 512, 1e5, 1e4), **MODEL)
+    T = patches(Patches(40, 512, 280.0, 20.0), Patches(40, 512, 1e5, 1e4), **MODEL)
     T.checkpointing = what == CHECKPOINTED
     work = WORKS[what](T, task_of(side))
     before = peak_mib()

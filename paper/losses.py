@@ -2,7 +2,7 @@
 
 cross_entropy    -log p_j, where p_j is the probability of query j's own class
 lesson           the squared error of F where it is to leave v unchanged and to write
-                 y = (u - W v) / spread to memory (see kernels/descent.py)"""
+                 y = (u - W v) / spread to memory (see models/descent.py)"""
 
 from __future__ import annotations
 
@@ -13,11 +13,15 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from transduce.kernels import Attention, left_by_lines
+from transduce.kernels import Attention
+from transduce.layer import Layer
 from transduce.metatraining.learner import Batch, Learner
 from transduce.metatraining.losses import Loss
-from transduce.transducer import Layer, Transducer
+from transduce.spaces import Padded
+from transduce.transducer import Transducer
 from transduce.types import TransduceError
+
+from .models.descent import lesson_errors
 
 
 class CrossEntropy(Loss):
@@ -44,39 +48,29 @@ class Lesson(Loss):
     def __call__(
         self, T: Learner, batch: Batch, left_out: bool, mean: Callable[[Tensor], Tensor]
     ) -> Float[Tensor, ""]:
-        model = cast(Transducer, T)
         x = batch.get("x")
         v = T.V.encode(torch.cat([batch["v"], batch["v_query"]], 1), x)
         u = T.U.encode(torch.cat([batch["u"], batch["u_query"]], 1), x)
-        scaled = v / T.spread
-        kappa = cast(Attention, _layers(T)[0].kappa)
-        target = torch.cat([scaled, left_by_lines(kappa, T.V, T.U, scaled, u)], -1)
-        errors = [
-            (stream[..., : target.shape[-1]] - target).square().mean(-1)
-            for stream in model.transformed(v)
-        ]
-        return torch.stack(errors).mean(0).mean()
+        return lesson_errors(cast(Transducer, T), v, u).mean()
 
     def check(self, T: Learner) -> None:
         """Raise if the layers have no F of their own, or no memory for it to write to."""
         super().check(T)
         layers = _layers(T)
         kappa = layers[0].kappa if layers else None
-        if isinstance(kappa, Attention):
-            memory = kappa.query.in_features - T.V.size
-            needed = kappa.query.out_features // 4
-            if memory >= needed and kappa.heads % 4 == 0 and all(map(_has_own_F, layers)):
+        if isinstance(kappa, Attention) and isinstance(T.V, Padded):
+            enough = T.V.extra >= kappa.query.out_features // 4
+            if enough and kappa.heads % 4 == 0 and all(map(_has_own_F, layers)):
                 return
         raise TransduceError(
             f"loss='lesson' with a {type(T).__name__} that it cannot teach; expected softmax "
-            "layers that start as a solver of least squares (init='descent'), with memory for a "
-            "quarter of the heads' features and an F of their own, not shared with G. Use another "
-            "loss."
+            "layers between Padded spaces that start as a solver of least squares, with padding "
+            "for a quarter of the heads' features and an F of their own. Use another loss."
         )
 
     def trained_part(self, T: Learner) -> nn.Module:
         """F of each layer; nothing else gets a gradient."""
-        return nn.ModuleList(layer.F for layer in _layers(T))
+        return nn.ModuleList(layer.F for layer in _layers(T) if layer.F is not None)
 
 
 def _layers(T: Learner) -> list[Layer]:

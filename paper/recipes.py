@@ -18,6 +18,8 @@ from transduce.transducer import Transducer
 from transduce.types import ExampleSet, OperatorFamily
 
 from . import losses as losses  # registers loss="lesson"
+from . import models as models  # registers builders
+from .models import remember
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,7 @@ class Remembering:
         """T with its memory, and the validation error while only `known` was remembered. T's spaces
         are measured, if they were not."""
         learner, whole = (
-            T.remember(ExampleSet(period.fields.v, period.fields.u))
+            remember(T, ExampleSet(period.fields.v, period.fields.u))
             for period in (self.known, self.kept)
         )
         error = metatrain(
@@ -118,8 +120,8 @@ RECIPES: dict[str, Any] = {
         Recipe(
             name="adr-softmax",
             model={
+                "model": "softmax",
                 **ALL_MODES,
-                "kappa": "exp_dot",
                 "depth": 8,
                 "heads": 4,
                 "width": 64,
@@ -141,17 +143,16 @@ RECIPES: dict[str, Any] = {
         LessonFirst(
             name="burgers-softmax",
             model={
+                "model": "softmax-descent",
                 **{
                     name: {"space": "FourierModes", "modes": (6, 6), "channels": 2, "unit": 0.01}
                     for name in "VU"
                 },
-                "kappa": "exp_dot",
                 "depth": 5,
                 "heads": 400,
                 "width": 2,
                 "hidden": 1024,
                 "gain": 0.003,
-                "init": "descent",
                 "memory": 224,
             },
             family=Burgers2d(amplitude=0.1, increment=(0.5, 10.5)),
@@ -184,18 +185,17 @@ RECIPES: dict[str, Any] = {
         Recipe(
             name="images-softmax",
             model={
+                "model": "softmax-mirrored",
                 **IMAGES_TO_CLASSES,
                 "V": {"space": "Euclidean", "size": 784, "power": 0.5},
-                "kappa": "rbf",
                 "depth": 2,
                 "heads": 32,
                 "width": 32,
                 "hidden": 256,
-                "G": False,
                 "tau": 0.3,
-                "init": "mirrored",
             },
             family=IMAGES,
+            domain="images",
             training=Training(
                 steps=6_000,
                 lr=3e-4,
@@ -212,12 +212,12 @@ RECIPES: dict[str, Any] = {
         ),
         Remembers(
             name="climate-europe",
+            domain="climate",
             model={
+                "model": "region",
                 "V": EUROPE | {"slopes": 1.0, "level": 0.4, "reach": 10.0, "block": 4},
                 "U": EUROPE,
-                "kappa": "metric",
                 "signal": 16.0,
-                "depth": 1,
             },
             family=ClimateWindows(CHOSEN_ON, window=26, lag=7),
             training=Training(

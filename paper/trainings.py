@@ -11,10 +11,10 @@ from typing import Any
 
 import torch
 
+from transduce import models
 from transduce.generation import generate
 from transduce.metatraining import Learner, Training, metatrain
 from transduce.storage import StoredFamily
-from transduce.transducer import Transducer
 from transduce.types import OperatorFamily
 
 from .baselines import META_LEARNERS
@@ -57,7 +57,7 @@ def trained(
     T = (
         META_LEARNERS[model["learner"]](**model["options"])
         if "learner" in model
-        else Transducer.from_config(model)
+        else models.build(model)
     )
     metatrain(T, data, how, validation=validation, out=folder)
     lines = [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]

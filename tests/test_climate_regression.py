@@ -8,7 +8,7 @@ import xarray as xr
 from climate_samples import real
 from conftest import fails, run
 
-from paper.climate.memory import remember
+from paper.models.memory import remember
 from transduce import ExampleSet, TransduceError, models
 from transduce.domains.climate import regress_climate
 from transduce.families import open_climate, open_inputs, regridded

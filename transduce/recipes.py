@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from . import repository
+from . import models, repository
 from .families import (
     AdvectionDiffusionReaction,
     Burgers2d,
@@ -65,13 +65,14 @@ class Recipe:
 
     Attributes:
         name: of the model and its weights.
-        model: the config of the Transducer.
+        model: its builder in `transduce.models`, spaces and options, for `models.build`.
         training: the options of `metatrain`.
         operators: of the dataset that is generated once and drawn from; 0 to draw each task from
             the family.
         examples: pairs of each of these operators.
         family: the operators to learn.
         validation: the operators to validate on; None for those of `family`.
+        domain: of the data, which the model's card names.
     """
 
     name: str
@@ -81,6 +82,7 @@ class Recipe:
     examples: int = 0
     family: Any = field(default_factory=AdvectionDiffusionReaction)
     validation: Any = None
+    domain: str = "functions"
 
     def tasks(self, path: Path) -> OperatorFamily:
         """The family of a generated dataset. Subclasses may change what is drawn from it."""
@@ -125,9 +127,8 @@ RECIPES = {
         Recipe(
             name="adr",
             model={
+                "model": "representer",
                 **ALL_MODES,
-                "kappa": "representer",
-                "depth": 1,
                 "heads": 4,
                 "width": 96,
                 "hidden": 256,
@@ -150,13 +151,12 @@ RECIPES = {
         Recipe(
             name="burgers",
             model={
+                "model": "spectral",
                 **{
                     name: {"space": "FourierModes", "modes": (24, 24), "channels": 2}
                     for name in "VU"
                 },
-                "depth": 0,
-                "kappa": "representer",
-                "prior": {"channels": 32, "layers": 4, "modes": 12, "grid": 48},
+                **{"channels": 32, "layers": 4, "modes": 12, "grid": 48},
             },
             family=Burgers2d(amplitude=(0.05, 0.35), start=(0.0, 5.0), increment=(0.5, 10.5)),
             training=Training(
@@ -178,14 +178,14 @@ RECIPES = {
         Recipe(
             name="images",
             model={
+                "model": "images",
                 **IMAGES_TO_CLASSES,
-                "kappa": "convolutional",
-                "depth": 1,
                 "convolutions": (32, 64, 96),
                 "width": 256,
                 "ridges": 2,
             },
             family=IMAGES,
+            domain="images",
             training=Training(
                 steps=2_500,
                 muon_lr=0.0,
@@ -261,13 +261,14 @@ def train(
     elif recipe.operators and not on_the_fly:
         run = replace(run, family=_generated(recipe, run))
     torch.manual_seed(run.training.seed)
-    T = Transducer.from_config(recipe.model) if start is None else Transducer.from_pretrained(start)
+    T = models.build(recipe.model) if start is None else Transducer.from_pretrained(start)
     if start is not None:
         about["start"] = T.card
     T, error = recipe.learn(T, run)
     path = out / f"{recipe.name}.safetensors"
     if fabric.is_global_zero:
-        T.save_pretrained(path, recipe=recipe.record(run), validation_error=error, **about)
+        card = {"recipe": recipe.record(run), "validation_error": error, "domain": recipe.domain}
+        T.save_pretrained(path, **card, **about)
     return path, error
 
 

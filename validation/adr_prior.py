@@ -22,18 +22,25 @@ from transduce.evaluation import evaluate, summarise
 from transduce.families import AdvectionDiffusionReaction
 from transduce.files import provenance
 from transduce.metatraining import metatrain
+from transduce.models import build
 from transduce.random_fields import generator_for
 from transduce.recipes import recipe
 from transduce.report import results_table, write_rows
 from transduce.storage import StoredFamily
-from transduce.transducer import Transducer
 
 SIZES = [2, 5, 10, 20]
-PRIOR = {"channels": 32, "layers": 4, "modes": 16, "grid": 101}
+ADR = recipe("adr").model
+SPACES = {name: ADR[name] for name in ("V", "U")}
+NETWORK = {"channels": 32, "layers": 4, "modes": 16, "grid": 101}
 MODELS: dict[str, dict[str, Any]] = {
-    "kernel": {},
-    "prior": {"depth": 0, "prior": PRIOR},
-    "prior and kernel": {"prior": PRIOR},
+    "kernel": ADR,
+    "prior": {"model": "spectral", **SPACES, **NETWORK},
+    "prior and kernel": {
+        "model": "spectral-representer",
+        **SPACES,
+        "spectral": NETWORK,
+        "representer": {name: ADR[name] for name in ADR if name not in ("model", "V", "U")},
+    },
 }
 
 
@@ -56,7 +63,7 @@ def main() -> None:
     rows = []
     for name, options in MODELS.items():
         torch.manual_seed(0)
-        T = Transducer.from_config(recipe("adr").model | options)
+        T = build(options)
         metatrain(T, data, how, validation=family, out=arguments.work / name.replace(" ", "-"))
         measured = evaluate(T, family, SIZES, arguments.operators, generator_for("validation", 7))
         rows += [{"regressor": name, **row} for row in summarise(measured)]

@@ -23,9 +23,9 @@ from paper.recipes import LessonFirst, recipe
 from transduce.families import Moved
 from transduce.files import provenance
 from transduce.metatraining import metatrain
+from transduce.models import build
 from transduce.report import markdown_table, write_rows
 from transduce.storage import StoredFamily
-from transduce.transducer import Transducer
 
 RECIPE = recipe("burgers-softmax")
 TRAINING = replace(RECIPE.training, steps=80, warmup=20, checkpoint_every=40)
@@ -36,7 +36,7 @@ CHOICES: dict[str, dict[str, Any]] = {
     "no lesson": {"lesson": None, "training": {"steps": INSTEAD}},
     "random weights and no lesson, at a rate that suits them": {
         "lesson": None,
-        "model": {"init": "xavier", "gain": 0.1},
+        "model": {"model": "softmax", "gain": 0.1},
         "training": {"steps": INSTEAD, "lr": 1.5e-3, "kernel_rate": 1.0},
     },
     "pairs not moved": {"moved": False},
@@ -63,7 +63,7 @@ def changed(options: dict[str, Any]) -> LessonFirst:
 def error(chosen: LessonFirst, stored: StoredFamily, folder: Path) -> float | None:
     """The validation error at the end of one training."""
     torch.manual_seed(0)
-    T, family = Transducer.from_config(chosen.model), Moved(stored) if chosen.moved else stored
+    T, family = build(chosen.model), Moved(stored) if chosen.moved else stored
     if chosen.lesson is not None:
         metatrain(T, family, chosen.lesson, out=folder / "lesson")
     return metatrain(T, family, chosen.training, validation=chosen.family, out=folder)

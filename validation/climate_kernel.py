@@ -22,10 +22,13 @@ import torch
 from paper.climate.contexts import remembered
 from paper.climate.setting import fields
 from paper.lab import Lab
+from paper.models.memory import remember
 from paper.recipes import CHOSEN_ON, LEARNED_FROM, recipe
-from transduce import ExampleSet, Transducer
+from transduce import ExampleSet
 from transduce.files import provenance
-from transduce.kernels import Local, Metric
+from transduce.kernels import MaternGram, NoiseUnits
+from transduce.kernels.systems import LOG_UNIT
+from transduce.models import build
 from transduce.report import markdown_table, write_rows
 
 MODEL = recipe("climate-europe").model
@@ -50,16 +53,14 @@ def measured(choice: dict[str, Any]) -> float:
     """The error in hPa^2 of what is remembered."""
     own = CHOSEN | choice
     V = {**MODEL["V"], **{name: own[name] for name in ("slopes", "level", "reach", "block")}}
-    T = Transducer.from_config({**MODEL, "V": V, "signal": own["s"]})
-    kappa: Any = T.layers[0].kappa
-    kernel = kappa.of if isinstance(kappa, Local) else kappa
-    assert isinstance(kernel, Metric)
-    if "l / s" in own:
-        kernel.log_lines.copy_(kernel.log_signal + math.log(own["l / s"]) / 10)
-    if "g" in own:
-        kernel.log_gain.fill_(math.log(own["g"]) / 10)
+    T = build({**MODEL, "V": V, "signal": own["s"]})
+    for part in T.modules():
+        if isinstance(part, NoiseUnits) and "l / s" in own:
+            part.log_lines.copy_(part.log_signal + math.log(own["l / s"]) / LOG_UNIT)
+        if isinstance(part, MaternGram) and "g" in own:
+            part.log_gain.fill_(math.log(own["g"]) / LOG_UNIT)
     known, whole = LEARNED_FROM.fields, fields()
-    T = T.remember(ExampleSet(known.v, known.u))
+    T = remember(T, ExampleSet(known.v, known.u))
     return float(np.mean(remembered(T, np.flatnonzero(np.isin(whole.time, CHOSEN_ON.fields.time)))))
 
 

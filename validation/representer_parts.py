@@ -20,7 +20,9 @@ import torch
 from transduce.evaluation import evaluate, summarise
 from transduce.families import AdvectionDiffusionReaction
 from transduce.files import provenance
+from transduce.kernels import Mixer
 from transduce.metatraining import metatrain
+from transduce.models import build
 from transduce.random_fields import generator_for
 from transduce.recipes import recipe
 from transduce.report import markdown_table, write_rows
@@ -47,10 +49,11 @@ def trained(name: str, data: StoredFamily, folder: Path) -> Transducer:
     """The model without the part."""
     adr, (model, training) = recipe("adr"), PARTS[name]
     torch.manual_seed(0)
-    T = Transducer.from_config(adr.model | model)
+    T = build(adr.model | model)
     if name == "mix without leave-one-out":
-        for layer in T.layers:
-            layer.kappa.log_trust.requires_grad_(False).fill_(-torch.inf)  # type: ignore[union-attr, operator]
+        for part in T.modules():
+            if isinstance(part, Mixer):
+                part.log_trust.requires_grad_(False).fill_(-torch.inf)
     metatrain(
         T, data, replace(adr.training, steps=STEPS, **training), out=folder / name.replace(" ", "-")
     )

@@ -19,14 +19,15 @@ from typing import Any
 import torch
 
 from paper.figures import error_over_training
+from transduce import models
 from transduce.families import AdvectionDiffusionReaction
 from transduce.files import provenance
 from transduce.metatraining import Training, metatrain
 from transduce.report import write_rows
 from transduce.storage import StoredFamily
-from transduce.transducer import Transducer
 
 MODEL = {
+    "model": "softmax",
     "V": {"space": "SineModes", "modes": 64},
     "U": {"space": "SineModes", "modes": 64},
     "depth": 4,
@@ -64,7 +65,7 @@ def curve(
 ) -> list[dict[str, float]]:
     """Validation error against seconds and steps of one training."""
     torch.manual_seed(0)
-    T = Transducer.from_config(MODEL | model)
+    T = models.build(MODEL | model)
     with TemporaryDirectory() as folder:
         metatrain(T, family, training, validation=AdvectionDiffusionReaction(), out=folder)
         lines = [json.loads(line) for line in (Path(folder) / "log.jsonl").read_text().splitlines()]

@@ -33,8 +33,8 @@ SPACES: dict[str, Row] = {
 }
 SIZES = (10, 50, 100)
 PAPERS_OWN: dict[str, Any] = {
+    "model": "softmax",
     **{name: SPACES["Fourier, 25 modes"] for name in "VU"},
-    "kappa": "exp_dot",
     "depth": 8,
     "heads": 32,
     "width": 16,

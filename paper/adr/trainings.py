@@ -16,6 +16,7 @@ from ..recipes import recipe
 from ..trainings import Trained
 
 SOFTMAX: Row = {
+    "model": "softmax",
     **{name: {"space": "SineModes", "modes": 64} for name in "VU"},
     "kappa": "exp_dot",
     "depth": 8,

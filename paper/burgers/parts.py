@@ -32,22 +32,20 @@ from ..trainings import stored, trained
 from .setting import AMPLITUDES, TIMES, family_of
 
 SPACE = {"space": "FourierModes", "modes": (16, 16), "channels": 2}
-PRIOR = {"channels": 32, "layers": 4, "modes": 12, "grid": 32}
+NETWORK = {"channels": 32, "layers": 4, "modes": 12, "grid": 32}
 KERNEL = {
-    "kappa": "representer",
-    "depth": 1,
     "heads": 2,
     "width": 64,
     "hidden": 256,
     "feature_layers": 2,
 }
 MODELS: dict[str, Row] = {
-    "nothing": {"depth": 0, "prior": {**PRIOR, "readout": False}},
-    "summary": {"depth": 0, "prior": {**PRIOR, "readout": False, "summary": 32}},
-    "kernel": KERNEL,
-    "read-out": {"depth": 0, "prior": PRIOR},
-    "read-out, summary": {"depth": 0, "prior": {**PRIOR, "summary": 32}},
-    "all": {**KERNEL, "prior": PRIOR},
+    "nothing": {"model": "spectral", **NETWORK, "readout": False},
+    "summary": {"model": "spectral", **NETWORK, "readout": False, "summary": 32},
+    "kernel": {"model": "representer", **KERNEL},
+    "read-out": {"model": "spectral", **NETWORK},
+    "read-out, summary": {"model": "spectral", **NETWORK, "summary": 32},
+    "all": {"model": "spectral-representer", "spectral": NETWORK, "representer": KERNEL},
 }
 SIZES = (5, 20, 100)
 
@@ -88,7 +86,7 @@ def measure(lab: Lab) -> list[Row]:
     for name, options in MODELS.items():
         found = trained(
             lab,
-            {"V": SPACE, "U": SPACE, "kappa": "representer", **options},
+            {"V": SPACE, "U": SPACE, **options},
             training(lab),
             data,
             family,

@@ -20,6 +20,7 @@ import numpy as np
 import torch
 
 from transduce.families import previous_week
+from transduce.kernels import Mean
 from transduce.random_fields import generator_for
 from transduce.transducer import Transducer
 from transduce.types import ExampleSet, Operator
@@ -92,10 +93,10 @@ class MemoryAlone:
 
     @torch.no_grad()
     def answer(self, v: Any) -> torch.Tensor:
-        T, memory = self.T, self.T.prior
-        assert memory is not None
+        T, memory = self.T, self.T.steps[0].kappa
+        assert isinstance(memory, Mean)
         encoded = T.V.encode(torch.as_tensor(v).to(T.spread))[None] / T.spread
-        return T.U.decode(memory.kappa.B(encoded)[0], v.shape[1:])  # type: ignore[operator]
+        return T.U.decode(memory.B(encoded)[0], v.shape[1:])
 
 
 def remembered(T: Transducer, at: np.ndarray) -> list[float]:

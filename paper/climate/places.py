@@ -94,7 +94,7 @@ def remembering(lab: Lab, place: Place) -> Transducer:
     """A model like climate-europe of this place."""
     fields = place.period(place.learned).fields
     space = {"space": "Region", "lat": fields.lat.tolist(), "lon": fields.lon.tolist()}
-    model = {"V": space | COMPARED, "U": space, "kappa": "metric", "depth": 1}
+    model = {"model": "region", "V": space | COMPARED, "U": space}
     steps = {"steps": lab.scale.region_steps, "validate_every": lab.scale.region_steps}
     how = replace(LEARNING, n=(place.history, place.history), queries=place.queries, **steps)
     kernel = trained(

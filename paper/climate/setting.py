@@ -25,6 +25,8 @@ from transduce.families import (
     previous_week,
     previous_year,
 )
+from transduce.kernels import Mean
+from transduce.layer import Layer
 from transduce.metatraining import Training
 from transduce.settings import Json
 from transduce.transducer import Transducer
@@ -35,7 +37,7 @@ from ..baselines.inductive import CHOSEN, Inductive
 from ..lab import Lab, Row
 from ..measuring import Numbered, one_by_one
 from ..names import describe, weights_of
-from ..recipes import KNOWN, recipe
+from ..recipes import KNOWN
 from ..trainings import trained
 
 BEST, PAPER = "climate-europe", "patches"
@@ -57,6 +59,7 @@ PATCHES_SET: dict[str, Json] = {  # the supplement's model, made as small as the
     "neighbours": 1,
 }
 PATCHES: Row = {
+    "model": "softmax-patches",
     **{
         name: {
             "space": "Patches",
@@ -66,8 +69,8 @@ PATCHES: Row = {
         }
         for name, scale in (("V", TEMPERATURE), ("U", PRESSURE))
     },
-    "kappa": "exp_dot",
-    **{name: PATCHES_SET[name] for name in ("depth", "heads", "width", "hidden", "neighbours")},
+    **{name: PATCHES_SET[name] for name in ("depth", "heads", "width", "hidden")},
+    "reach": PATCHES_SET["neighbours"],
 }
 WINDOWS = ClimateWindows(KNOWN)  # 20 days, of which 5 are to be told from 15, as in the paper
 PATCHES_TRAINING = Training(
@@ -319,14 +322,11 @@ def identities() -> dict[str, Json]:
 
 def kernel_alone() -> Transducer:
     """The bundled model's kernel before it remembers anything."""
-    T: Any = Transducer.from_pretrained(BEST)
-    alone: Any = Transducer.from_config(recipe(BEST).model)
-    for mine, its in (
-        (alone.V, T.V),
-        (alone.U, T.U),
-        (alone.layers[0].kappa, T.prior.kappa.kernel),
-    ):
-        mine.load_state_dict(its.state_dict())
+    T = Transducer.from_pretrained(BEST)
+    memory = T.steps[0].kappa
+    assert isinstance(memory, Mean)
+    alone = Transducer(T.V, T.U, [Layer(memory.kernel)])
     with torch.no_grad():
         alone.spread.copy_(T.spread)
+    alone.measured = True
     return alone.eval()

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import torch
 
@@ -27,11 +26,7 @@ def attended(T: Transducer, lab: Lab, data: str) -> list[Row]:
     """Some queries of a task, and the examples of largest weight for each, as rows of bytes."""
     task = task_of(data, lab.scale.n, QUERIES, lab.scale.seed, 6000)
     v, u, q = task.examples.v[None], task.examples.u[None], task.queries.v[None]
-    layer: Any = T.layers[0]
-    sources = layer.kappa.condition(v, u)
-    weights = (
-        torch.einsum("jq,jmn->mn", sources.mix[0], layer.kappa.weights(sources, q)[0]) / u.shape[-1]
-    )
+    weights = T.steps[0].kappa.weights(v, u, q)[0]
     answers = T(v, u, q)[0].argmax(1)
     rows = []
     for weight, image, answer, truth in zip(

@@ -53,9 +53,8 @@ PERMUTED, SYNTHETIC, COMPOSED = (
 SOFTMAX = recipe("images-softmax")
 MODEL = recipe(BEST).model
 PERCEPTRON = {
+    "model": "representer",
     **IMAGES_TO_CLASSES,
-    "kappa": "representer",
-    "depth": 1,
     "heads": 4,
     "width": 64,
     "hidden": 256,

@@ -5,7 +5,7 @@ import pytest
 import torch
 from region_samples import days, everywhere_and_near, model
 
-from paper.climate.memory import remember
+from paper.models.memory import remember
 from transduce import (
     Euclidean,
     ExampleSet,

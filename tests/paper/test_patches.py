@@ -7,8 +7,8 @@ import xarray as xr
 from climate_samples import real
 from ridge_samples import feature_ridge
 
-from paper.climate.neighbours import Neighbours
 from paper.models import patches
+from paper.models.neighbours import Neighbours
 from transduce import ExampleSet, TransduceError, Transducer
 from transduce.families import open_climate
 from transduce.kernels import AtPlaces, PatchGrid

@@ -1,14 +1,16 @@
-"""Models of the paper's experiments that the library has no builder for."""
+"""Builders of models that the library has none for."""
 
 from __future__ import annotations
 
-from paper.burgers.descent import start_with_descent
-from paper.climate.neighbours import Neighbours
-from paper.images.mirrored import start_mirrored
+from typing import Any
+
+from paper.models.descent import start_with_descent
+from paper.models.mirrored import start_mirrored
+from paper.models.neighbours import Neighbours
 from transduce import Transducer, models
 from transduce.kernels import AtPlaces, PatchGrid, Rbf
 from transduce.layer import Feedforward, Layer, start_xavier
-from transduce.spaces import Padded, Patches, Space
+from transduce.spaces import Modes, Padded, Patches, Space
 
 
 def descent_softmax(
@@ -98,3 +100,24 @@ def patches(
         return Layer(AtPlaces(kernel, PatchGrid()), F, G)
 
     return Transducer(V, U, [layer() for _ in range(depth)])
+
+
+def spectral_representer(
+    V: Modes, U: Modes, spectral: dict[str, Any], representer: dict[str, Any]
+) -> Transducer:
+    """A read-out over a spectral network, and kernel ridge regression of its residuals.
+
+    Args:
+        spectral: options of `models.spectral`.
+        representer: options of `models.representer`.
+    """
+    first, second = models.spectral(V, U, **spectral), models.representer(V, U, **representer)
+    return Transducer(V, U, [*first.steps, *second.steps])
+
+
+models.BUILDERS |= {
+    "softmax-descent": descent_softmax,
+    "softmax-mirrored": mirrored_rbf,
+    "softmax-patches": patches,
+    "spectral-representer": spectral_representer,
+}
