@@ -1,5 +1,4 @@
-"""Kernels that begin as a solver of least squares; memory beside the coefficients; rates of their
-own for kernels; units."""
+"""Softmax layers that start as a solver of least squares, their lesson, and kernels' own rates."""
 
 from dataclasses import replace
 
@@ -7,16 +6,17 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from paper.models import descent_softmax
+from paper.models.descent import left_by_lines, start_with_descent
 from paper.recipes import LessonFirst, recipe
-from transduce import ExampleSet, TransduceError
+from transduce import ExampleSet, TransduceError, models
 from transduce.families import Burgers2d
-from transduce.kernels import left_by_lines
 from transduce.metatraining import Training, metatrain
 from transduce.metrics import relative_mse
 from transduce.optimisers import make_optimisers
 from transduce.random_fields import generator_for
 from transduce.recipes import train
-from transduce.spaces import FourierModes, SineModes
+from transduce.spaces import FourierModes, Padded, SineModes
 from transduce.transducer import Transducer
 from transduce.types import Task
 
@@ -32,24 +32,29 @@ def linear_task(n=200, m=50, modes=8, further=None):
     return c[None, :n], u[None, :n], c[None, n:], u[None, n:]
 
 
-def descent(depth, **options):
+SETTINGS = {"heads": 8, "width": 4, "hidden": 8, "gain": 1e-4}
+
+
+def descent(depth, memory=10, **options):
     torch.manual_seed(0)
-    settings = {
-        "heads": 8,
-        "width": 4,
-        "hidden": 8,
-        "init": "descent",
-        "gain": 1e-4,
-        "memory": 10,
-        **options,
-    }
-    return Transducer(SineModes(8), SineModes(8), depth=depth, **settings)
+    return descent_softmax(SineModes(8), SineModes(8), memory, depth, **(SETTINGS | options))
+
+
+def without_descent(depth):
+    """The same layers with Xavier's start."""
+    torch.manual_seed(0)
+    return models.softmax(*(Padded(SineModes(8), 10) for _ in "VU"), depth, **SETTINGS)
 
 
 def error(T, task):
     v, u, v_query, u_query = task
     with torch.no_grad():
-        return ((T(v, u, v_query) - u_query).square().sum() / u_query.square().sum()).item()
+        answers = T(*padded(v, u, v_query))[..., :8]
+        return ((answers - u_query).square().sum() / u_query.square().sum()).item()
+
+
+def padded(*coefficients, extra=10):
+    return [torch.nn.functional.pad(c, (0, extra)) for c in coefficients]
 
 
 def test_each_layer_is_a_step_of_descent_on_least_squares():
@@ -60,7 +65,7 @@ def test_each_layer_is_a_step_of_descent_on_least_squares():
 
 
 def test_without_it_or_without_memory_of_what_is_left_there_is_none_of_this():
-    assert error(descent(8, init="xavier"), linear_task()) > 0.5
+    assert error(without_descent(8), linear_task()) > 0.5
     T = descent(8)
     for layer in T.layers:
         layer.kappa.value.weight.data[:, 8:] = 0
@@ -110,12 +115,12 @@ class Interrupted(Bent):
 def test_what_lines_leave_is_free_of_lines_and_of_unit_spread():
     v, u, *_ = linear_task(further=lambda c: 0.5 * (3 * c).sin())
     T = descent(1)
-    left = left_by_lines(T.layers[0].kappa, T.V, T.U, v, u)
+    left = left_by_lines(T.layers[0].kappa, SineModes(8), SineModes(8), v, u)
     assert left.square().mean(1).sub(1).abs().max() < 1e-5
     for head in range(2):
         part = slice(4 * head, 4 * head + 4)
         assert (v[..., part].mT @ left[..., part]).abs().max() / 200 < 1e-3
-    assert left_by_lines(T.layers[0].kappa, T.V, T.U, v, 0 * u).abs().max() == 0
+    assert left_by_lines(T.layers[0].kappa, SineModes(8), SineModes(8), v, 0 * u).abs().max() == 0
 
 
 def test_in_a_lesson_F_alone_learns_and_the_kernels_have_more_to_regress_on():
@@ -146,11 +151,16 @@ def test_in_a_lesson_F_alone_learns_and_the_kernels_have_more_to_regress_on():
     assert errors[1] < 0.9 * errors[0]
 
 
-def test_a_lesson_is_for_models_that_begin_with_descent():
+def test_a_lesson_is_for_models_with_padding_and_an_F_of_their_own():
     lesson = Training(steps=1, tasks=1, n=(4, 4), loss="lesson")
-    for options in ({"init": "xavier", "memory": 0}, {"F": False}, {"shared": True}):
-        with pytest.raises(TransduceError, match=r"loss='lesson' with .*init='descent'"):
-            metatrain(descent(1, **options), Bent(), lesson)
+    shared = descent(1)
+    shared.steps[0].G = shared.steps[0].F
+    without_F = descent(1)
+    without_F.steps[0].F = None
+    plain = models.softmax(SineModes(8), SineModes(8), 1, **SETTINGS)
+    for T in (shared, without_F, plain):
+        with pytest.raises(TransduceError, match=r"loss='lesson' with .* between Padded spaces"):
+            metatrain(T, Bent(), lesson)
 
 
 def test_what_lines_leave_of_a_task_does_not_depend_on_others():
@@ -166,7 +176,11 @@ def test_a_recipe_with_a_lesson_goes_on_where_it_stopped(tmp_path):
     )
     tiny = LessonFirst(
         "tiny",
-        descent(1).config,
+        {
+            "model": "softmax-descent",
+            **{name: {"space": "SineModes", "modes": 8} for name in "VU"},
+            **{"depth": 1, "memory": 10, **SETTINGS},
+        },
         training,
         operators=2,
         examples=54,
@@ -194,21 +208,13 @@ def test_what_does_not_fit_is_said(options):
         descent(2, **options)
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"memory": -1},
-        {"init": "zeros"},
-        {"kappa": "representer"},
-        {"kappa": "representer", "init": "xavier"},
-        {"kappa": "l2"},
-    ],
-)
-def test_memory_and_descent_are_of_kernels_that_average(options):
-    with pytest.raises(
-        TransduceError, match="expected 'xavier', or 'mirrored' or 'descent' with exp_dot or rbf"
-    ):
-        descent(2, **options)
+def test_descent_is_of_padded_spaces_and_kernels_that_follow_inner_products():
+    with pytest.raises(TransduceError, match="expected a number of coefficients from 0"):
+        descent(2, memory=-1)
+    with pytest.raises(TransduceError, match="L2; expected ExpDot or Rbf"):
+        descent(2, kappa="l2")
+    with pytest.raises(TransduceError, match="SineModes; expected Padded ones"):
+        start_with_descent(models.softmax(SineModes(8), SineModes(8), 1, **SETTINGS))
 
 
 def test_descent_works_with_rbf_too():
@@ -218,18 +224,17 @@ def test_descent_works_with_rbf_too():
 def test_a_model_with_memory_says_that_it_has_no_bands():
     c = torch.randn(9, 8, generator=torch.Generator().manual_seed(0))
     v = SineModes(8).decode(c, 17)
-    with pytest.raises(TransduceError, match="averages its examples"):
+    with pytest.raises(TransduceError, match="no leave-one-out residuals"):
         descent(2).regress(ExampleSet(v, v)).predict(v)
 
 
 def test_a_model_with_memory_comes_back_from_its_file(tmp_path):
     T = descent(2)
     T.save_pretrained(tmp_path / "T.safetensors")
-    task = linear_task(n=10, m=3)
-    assert torch.equal(
-        Transducer.from_pretrained(str(tmp_path / "T.safetensors"))(*task[:3]), T(*task[:3])
-    )
-    assert T(*task[:3]).shape == (1, 3, 8)
+    task = padded(*linear_task(n=10, m=3)[:3])
+    again = Transducer.from_pretrained(tmp_path / "T.safetensors")
+    assert torch.equal(again(*task), T(*task))
+    assert T.U.decode(T(*task), 17).shape == (1, 3, 17)
 
 
 def test_low_frequencies_come_first_and_like_ones_together():
@@ -287,7 +292,7 @@ def test_the_recipe_of_burgers_softmax_begins_as_a_regression():
     """Before any training, of fields that it has never seen."""
     chosen = recipe("burgers-softmax")
     torch.manual_seed(0)
-    T = Transducer.from_config(chosen.model)
+    T = models.build(chosen.model)
     task = Burgers2d(amplitude=0.1, increment=5.0, points=16, resolution=32).sample_task(
         60, 10, generator_for("validation", 0)
     )
