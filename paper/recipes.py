@@ -99,7 +99,7 @@ class Remembers(Recipe):
     remembering: Remembering | None = None
 
     def learn(self, T: Transducer, run: Run) -> tuple[Transducer, float | None]:
-        if self.remembering is None or not run.from_scratch:
+        if self.remembering is None or run.started or run.pairs is not None:
             return super().learn(T, run)
         return self.remembering.trained(
             T, run.family, run.training, run.out, run.fabric, run.validation, run.until

@@ -1,8 +1,7 @@
 """Recipes: one frozen value for each trained model, saying what it is, what it learns from, and
 how. `train` makes the weights.
 
-The recipes of models that only readers of the paper need are in the `paper` package of the source
-repository."""
+Those of models that only readers of the paper need are in the package `paper`."""
 
 from __future__ import annotations
 
@@ -53,11 +52,6 @@ class Run:
     pairs: int | None = None
     started: bool = False
 
-    @property
-    def from_scratch(self) -> bool:
-        """Whether new weights learn from the recipe's own family."""
-        return self.pairs is None and not self.started
-
 
 @dataclass(frozen=True)
 class Recipe:
@@ -90,16 +84,8 @@ class Recipe:
 
     def learn(self, T: Transducer, run: Run) -> tuple[Transducer, float | None]:
         """Train T; the trained model and its validation error. Subclasses may do more."""
-        error = metatrain(
-            T,
-            run.family,
-            run.training,
-            validation=run.validation,
-            out=run.out,
-            fabric=run.fabric,
-            until=run.until,
-        )
-        return T, error
+        how: dict[str, Any] = {"out": run.out, "fabric": run.fabric, "until": run.until}
+        return T, metatrain(T, run.family, run.training, validation=run.validation, **how)
 
     def record(self, run: Run) -> dict[str, Any]:
         """What a card says of the recipe, as this run used it."""
@@ -121,6 +107,7 @@ IMAGES = Mixture(
     (0.3, 0.3, 0.4),
 )
 ALL_MODES = {name: {"space": "SineModes", "modes": 99} for name in "VU"}  # of 101 points
+VECTOR_FIELDS = {name: {"space": "FourierModes", "modes": (24, 24), "channels": 2} for name in "VU"}
 RECIPES = {
     recipe.name: recipe
     for recipe in [
@@ -152,10 +139,7 @@ RECIPES = {
             name="burgers",
             model={
                 "model": "spectral",
-                **{
-                    name: {"space": "FourierModes", "modes": (24, 24), "channels": 2}
-                    for name in "VU"
-                },
+                **VECTOR_FIELDS,
                 **{"channels": 32, "layers": 4, "modes": 12, "grid": 48},
             },
             family=Burgers2d(amplitude=(0.05, 0.35), start=(0.0, 5.0), increment=(0.5, 10.5)),
@@ -242,34 +226,34 @@ def train(
     Returns:
         the path of the weights, and their validation error.
     """
-    given = {"steps": steps, "seed": seed}
-    changes: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
-    changes |= {name: rate * getattr(recipe.training, name) for name in ("lr", "muon_lr")}
-    fabric, about = make_fabric(), provenance()
+    about = provenance()
     _make_folder(out)
     run = Run(
-        training=replace(recipe.training, **changes),
+        training=_changed(recipe.training, steps, seed, rate),
         family=recipe.family,
         validation=recipe.family if recipe.validation is None else recipe.validation,
         out=out,
-        fabric=fabric,
+        fabric=make_fabric(),
         until=until,
         started=start is not None,
     )
-    if data is not None:
-        run = _on_own_data(run, data)
-    elif recipe.operators and not on_the_fly:
-        run = replace(run, family=_generated(recipe, run))
+    run = _with_tasks(run, recipe, data, on_the_fly)
     torch.manual_seed(run.training.seed)
     T = models.build(recipe.model) if start is None else Transducer.from_pretrained(start)
-    if start is not None:
-        about["start"] = T.card
+    about |= {} if start is None else {"start": T.card}
     T, error = recipe.learn(T, run)
     path = out / f"{recipe.name}.safetensors"
-    if fabric.is_global_zero:
+    if run.fabric.is_global_zero:
         card = {"recipe": recipe.record(run), "validation_error": error, "domain": recipe.domain}
         T.save_pretrained(path, **card, **about)
     return path, error
+
+
+def _changed(training: Training, steps: int | None, seed: int | None, rate: float) -> Training:
+    """The training with other steps, another seed and scaled learning rates."""
+    scaled = replace(training, lr=rate * training.lr, muon_lr=rate * training.muon_lr)
+    scaled = scaled if steps is None else replace(scaled, steps=steps)
+    return scaled if seed is None else replace(scaled, seed=seed)
 
 
 def _make_folder(out: Path) -> None:
@@ -281,14 +265,19 @@ def _make_folder(out: Path) -> None:
         ) from None
 
 
-def _generated(recipe: Recipe, run: Run) -> OperatorFamily:
-    """The recipe's dataset, generated on first use."""
+def _with_tasks(run: Run, recipe: Recipe, data: Path | None, on_the_fly: bool) -> Run:
+    """The run on the user's own operators, on those of the recipe's dataset, which is generated on
+    first use, or on the family."""
+    if data is not None:
+        return _on_own_data(run, data)
+    if not recipe.operators or on_the_fly:
+        return run
     seed = run.training.seed
     path = run.out / f"tasks-{recipe.operators}x{recipe.examples}-seed{seed}.zarr"
     with run.fabric.rank_zero_first():
         if not path.exists():
             generate(recipe.family, path, recipe.operators, recipe.examples, seed=seed)
-    return recipe.tasks(path)
+    return replace(run, family=recipe.tasks(path))
 
 
 def _on_own_data(run: Run, data: Path) -> Run:
@@ -300,9 +289,8 @@ def _on_own_data(run: Run, data: Path) -> Run:
 
 
 def fitted(training: Training, pairs: int, data: str = "the data") -> Training:
-    """The training with no more examples to a task than a dataset has besides its queries (50 of
-    them in validation)."""
-    most = pairs - max(50, training.queries)
+    """The training with no more examples to a task than a dataset has besides its queries."""
+    most = pairs - max(50, training.queries)  # validation has 50 of them
     if most < 1:
         raise TransduceError(
             f"{data} holds {pairs} pairs of each operator; expected more than {pairs - most}, for "

@@ -32,7 +32,8 @@ BEFORE, YEAR_BEFORE = "steps before", "year before"
 
 
 def measured(lab: Lab, place: Place) -> list[Row]:
-    whole, known, rows = load_climate(place.name), identities(), []
+    whole, known = load_climate(place.name), identities()
+    rows: list[Row] = []
     at = np.flatnonzero(np.isin(whole.time, place.period(place.test).fields.time))[
         :: lab.scale.every
     ]
@@ -52,41 +53,17 @@ def measured(lab: Lab, place: Place) -> list[Row]:
             def examples(day: int, before: Any = before) -> ExampleSet:
                 return days(before(whole, whole.time[day]), whole)
 
-            found = day_errors(
-                lab,
-                make,
-                examples,
-                at,
-                whole,
-                regressor=name,
-                identity=known.get(f"{name}, elsewhere", ""),
-                context=context,
-                **key,
-            )
-            rows.append(
-                {
-                    "place": place.name,
-                    "regressor": name,
-                    "context": context,
-                    **summary(found, at, whole),
-                }
-            )
+            of = {"identity": known.get(f"{name}, elsewhere", ""), "context": context, **key}
+            found = day_errors(lab, make, examples, at, whole, regressor=name, **of)
+            rows.append({"regressor": name, "context": context, **summary(found, at, whole)})
     for name in BASELINES:
-        fewer = {"fewer": FEWER[place.name, name]} if (place.name, name) in FEWER else {}
-        found = blind_errors(
-            lab,
-            partial(tuned, name, place, lab.scale.network_steps),
-            at,
-            whole,
-            regressor=name,
-            identity=known[f"{name}, elsewhere"],
-            **fewer,
-            **key,
-        )
-        rows.append(
-            {"place": place.name, "regressor": name, "context": "none", **summary(found, at, whole)}
-        )
-    return rows
+        fitted = partial(tuned, name, place, lab.scale.network_steps)
+        of = {"identity": known[f"{name}, elsewhere"], **key}
+        if (place.name, name) in FEWER:
+            of["fewer"] = FEWER[place.name, name]
+        found = blind_errors(lab, fitted, at, whole, regressor=name, **of)
+        rows.append({"regressor": name, "context": "none", **summary(found, at, whole)})
+    return [{"place": place.name, **row} for row in rows]
 
 
 def measure(lab: Lab) -> list[Row]:

@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from ..metrics import relative_squared_errors
 from ..report import number
 from ..types import Array, Task, to_tensor
-from .style import DASHED, dark, drawing, looks
+from .style import DASHED, Look, dark, drawing, looks
 
 
 def prediction_over_truth(
@@ -43,25 +43,11 @@ def prediction_over_truth(
             errors = []
             for place, (name, look) in enumerate(looks(list(predictions)).items()):
                 u_hat = _values(predictions[name])
-                style = (
-                    {"linewidth": 1.7, "linestyle": DASHED, "zorder": 3}
-                    if place == 0
-                    else {"linewidth": 1.2}
-                )  # over the others
-                _lines(
-                    below, u_hat[query : query + 1], color=look.colour, label=look.label, **style
-                )
+                _prediction(below, u_hat[query], look, first=place == 0)
                 errors.append((float(relative_squared_errors(u_hat, u)[query]), look.colour))
                 if name in (bands or {}):
                     low, high = (_values(end)[query] for end in (bands or {})[name])
-                    below.fill_between(
-                        np.linspace(0, 1, len(low)),
-                        low,
-                        high,
-                        color=look.colour,
-                        alpha=0.25,
-                        linewidth=0,
-                    )
+                    _band(below, low, high, look)
             _note(below, errors)
             above.set_title(f"query {query + 1}")
             unit_x(below)
@@ -73,6 +59,19 @@ def prediction_over_truth(
         figure.legend(
             [*handles, examples], labels, loc="outside lower center", ncols=min(len(labels), count)
         )
+
+
+def _prediction(axes: Axes, u_hat: np.ndarray, look: Look, first: bool) -> None:
+    """One prediction; the first is drawn over the others."""
+    style: dict[str, Any] = {"linewidth": 1.2}
+    if first:
+        style = {"linewidth": 1.7, "linestyle": DASHED, "zorder": 3}
+    _lines(axes, u_hat[None], color=look.colour, label=look.label, **style)
+
+
+def _band(axes: Axes, low: np.ndarray, high: np.ndarray, look: Look) -> None:
+    x = np.linspace(0, 1, len(low))
+    axes.fill_between(x, low, high, color=look.colour, alpha=0.25, linewidth=0)
 
 
 def _lines(axes: Axes, f: np.ndarray, **style: Any) -> None:
