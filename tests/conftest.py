@@ -14,6 +14,7 @@ from typer.testing import CliRunner  # noqa: E402
 from transduce import Transducer, models  # noqa: E402
 from transduce.cli import app  # noqa: E402
 from transduce.layer import Feedforward, Layer  # noqa: E402
+from transduce.random_fields import generator_for  # noqa: E402
 from transduce.spaces import SineModes  # noqa: E402
 
 SMALL = {
@@ -32,6 +33,7 @@ SLOW = (  # files and tests that `make quick` leaves out: each takes seconds
     "test_cli.py::test_train",
     "test_datasets.py",
     "test_examples.py",
+    "test_exported_elsewhere.py",
     "test_exporting.py",
     "test_figures.py",
     "test_generation.py::test_killed_and_started_again_it_writes_the_same_bytes",
@@ -136,3 +138,21 @@ def browser():
 
     with chromium() as browser:
         yield browser
+
+
+@pytest.fixture(scope="session")
+def bundled(tmp_path_factory):
+    """A bundled model's operator, some functions, and the file it was exported to, by name."""
+    from test_weights import family_of
+
+    made = {}
+
+    def operator(name):
+        if name not in made:
+            task = family_of(name).sample_task(50, 7, generator_for("validation", 97))
+            O = Transducer.from_pretrained(name).regress(task.examples)
+            written = O.export(tmp_path_factory.mktemp(name) / "operator.onnx")
+            made[name] = O, task.queries.v.float(), written
+        return made[name]
+
+    return operator

@@ -1,25 +1,17 @@
-"""Exported operators: ONNX Runtime answers as torch does, for every model and kind of space; also
-without torch, in a process that cannot import it and in a browser."""
+"""Exported operators: ONNX Runtime answers as torch does, for every model and kind of space."""
 
 import json
-import os
 import re
-import shutil
-import subprocess
-import sys
 from functools import partial, partialmethod
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 
 import numpy as np
 import onnx
-import onnxruntime
 import pytest
 import torch
 import xarray as xr
 from conftest import composed, fails, run, small_transducer
-from test_weights import family_of
+from export_samples import agrees, session
 
 from paper.models import patches
 from transduce import (
@@ -37,13 +29,9 @@ from transduce import (
 from transduce.configs import PARTS
 from transduce.kernels import AtPlaces, ExpDot, MaternGram, NoiseUnits, PatchGrid, Ridge
 from transduce.layer import Layer
-from transduce.random_fields import generator_for
 from transduce.spaces import Padded, Patches
 from transduce.storage import write_arrays
-from transduce.types import to_tensor
 
-WEB = Path(__file__).parent / "web"
-PAGE = Path(__file__).parents[1] / "docs" / "export.md"
 RESULTS = Path(__file__).parents[1] / "results" / "benchmarks" / "export.json"
 LIVE = [
     "adr",
@@ -52,47 +40,6 @@ LIVE = [
     "images-softmax",
     "climate-europe",
 ]  # those of fields take longer; benchmarks/export.py has them
-
-
-def session(path):
-    return onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
-
-
-def apart(found, O, v, at=None):
-    """The largest difference from what O answers, in units of the examples' largest value."""
-    expected, u = O(v, at).detach().numpy(), to_tensor(O.examples.u, "u").detach().numpy()
-    assert found.shape == expected.shape and found.dtype == np.float32
-    return np.abs(found - expected).max() / np.abs(u).max()
-
-
-def agrees(O, path, v, at=None):
-    """ONNX Runtime answers as torch does to one function, and to several."""
-    graph = session(path)
-    nodes = [
-        (node.name, node.type, node.shape[0])
-        for node in (*graph.get_inputs(), *graph.get_outputs())
-    ]
-    assert nodes == [("v", "tensor(float)", "m"), ("u", "tensor(float)", "m")]
-    for m in (1, len(v)):
-        assert apart(graph.run(["u"], {"v": v[:m].numpy()})[0], O, v[:m], at) < 1e-5
-
-
-@pytest.fixture(scope="module")
-def bundled(tmp_path_factory):
-    """A bundled model's operator, some functions, and the file it was exported to, by name."""
-    made = {}
-
-    def operator(name):
-        if name not in made:
-            task = family_of(name).sample_task(50, 7, generator_for("validation", 97))
-            O, path = (
-                Transducer.from_pretrained(name).regress(task.examples),
-                tmp_path_factory.mktemp(name) / "operator.onnx",
-            )
-            made[name] = O, task.queries.v.float(), O.export(path)
-        return made[name]
-
-    return operator
 
 
 @pytest.mark.parametrize("name", LIVE)
@@ -305,112 +252,3 @@ def test_the_command(model, tmp_path):
         at=65,
     )
     assert "Example: transduce export " in run("export", "--help").stdout
-
-
-NO_TORCH = """
-import sys
-
-class Refuse:
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in ("torch", "transduce"):
-            raise ImportError(f"{name} is not here")
-
-sys.meta_path.insert(0, Refuse())
-"""
-
-
-@pytest.mark.parametrize("name", ["adr", "adr-softmax"])
-def test_a_process_without_torch(bundled, name, tmp_path):
-    """By the code that the page shows."""
-    O, v, written = bundled(name)
-    (shown,) = re.findall(
-        r"```python\n(import numpy as np\nimport onnxruntime.*?)```", PAGE.read_text(), re.S
-    )
-    shutil.copy(written.path, tmp_path / "operator.onnx")
-    np.save(tmp_path / "v.npy", v.numpy())
-    check = "import torch\n"
-    refused = subprocess.run(
-        [sys.executable, "-c", NO_TORCH + check],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert refused.returncode == 1 and "ImportError: torch is not here" in refused.stderr
-    subprocess.run(
-        [sys.executable, "-c", f"{NO_TORCH}{shown}\nnp.save('u.npy', u)"], cwd=tmp_path, check=True
-    )
-    assert apart(np.load(tmp_path / "u.npy"), O, v) < 1e-5
-
-
-@pytest.fixture(scope="module")
-def runtime():
-    """ONNX Runtime Web, or a test that is skipped, unless CI asks for it."""
-    if shutil.which("npm") is None and "CI" not in os.environ:
-        pytest.skip("there is no npm")
-    installed, wanted = (
-        WEB / "node_modules" / "onnxruntime-web" / "package.json",
-        json.loads((WEB / "package.json").read_text()),
-    )
-    if (
-        not installed.exists()
-        or json.loads(installed.read_text())["version"] != wanted["dependencies"]["onnxruntime-web"]
-    ):
-        subprocess.run(["npm", "ci"], cwd=WEB, check=True, capture_output=True, timeout=120)
-
-
-class Quiet(SimpleHTTPRequestHandler):
-    def log_message(self, *_):
-        pass
-
-
-@pytest.fixture
-def served(runtime, tmp_path):
-    """A folder that is served on this machine alone, and its address."""
-    for file in ("index.html", "operator.mjs"):
-        shutil.copy(WEB / file, tmp_path)
-    (tmp_path / "node_modules").symlink_to(WEB / "node_modules")
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(tmp_path)))
-    Thread(target=server.serve_forever, daemon=True).start()
-    yield tmp_path, f"http://127.0.0.1:{server.server_port}/"
-    server.shutdown()
-    server.server_close()
-
-
-ANSWER = """async ([file, values, shape]) => {
-  const operator = await window.load(file);
-  const u = await operator(Float32Array.from(values), shape);
-  return [Array.from(u.data), Array.from(u.dims)];
-}"""
-
-
-def test_a_browser(browser, served, bundled):
-    """ONNX Runtime Web in Chromium, by the code that the page shows."""
-    folder, address = served
-    page, complaints, asked = browser.new_page(), [], set()
-    page.on(
-        "console",
-        lambda message: (
-            complaints.append(message.text) if message.type in ("error", "warning") else None
-        ),
-    )
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.on("request", lambda request: asked.add(request.url))
-    page.goto(address)
-    page.wait_for_function("() => window.load !== undefined", timeout=20_000)
-    for name in ("adr", "adr-softmax"):
-        O, v, written = bundled(name)
-        shutil.copy(written.path, folder / f"{name}.onnx")
-        for m in (1, len(v)):
-            data, dims = page.evaluate(
-                ANSWER, [f"{name}.onnx", v[:m].flatten().tolist(), list(v[:m].shape)]
-            )
-            assert apart(np.array(data, dtype=np.float32).reshape(dims), O, v[:m]) < 1e-5
-    page.close()
-    assert complaints == []
-    assert any(url.endswith(".wasm") for url in asked)
-    assert [url for url in asked if not url.startswith((address, "data:", f"blob:{address}"))] == []
-
-
-def test_the_page_shows_what_is_tested():
-    assert (WEB / "operator.mjs").read_text() in PAGE.read_text()
