@@ -25,7 +25,7 @@ from .kernels import Fit
 from .kernels.kappa import no_residuals
 from .spaces.base import grid_or_positions
 from .storage import check_writable
-from .types import DataArray, ExampleSet, TransduceError, like, to_tensor
+from .types import Array, DataArray, ExampleSet, Index, TransduceError, like, to_tensor
 
 
 def sensors_of(v: Any, x: Tensor | None) -> Tensor | None:
@@ -76,7 +76,7 @@ class ConditionedOperator:
         )
         return f"ConditionedOperator(n = {len(self.examples)} examples, ({v}) -> ({u}))"
 
-    def __call__(self, v: Any, at: Any = None, x: Any = None) -> Any:
+    def __call__(self, v: object, at: object = None, x: object = None) -> Any:
         """The images of v.
 
         Args:
@@ -90,7 +90,7 @@ class ConditionedOperator:
             return self._answer(self._last(self._coefficients(v, x)), v, at)
 
     def predict(
-        self, v: Any, band: float = 0.9, at: Any = None, x: Any = None
+        self, v: object, band: float = 0.9, at: object = None, x: object = None
     ) -> tuple[Any, Any, Any]:
         """The images of v with a prediction band: mean, low, high (see `bands`).
 
@@ -142,7 +142,7 @@ class ConditionedOperator:
         with leave-one-out residuals (`T.leaves_out`)."""
         return self._u - self._residuals()[0]
 
-    def add(self, v: Any, u: Any) -> ConditionedOperator:
+    def add(self, v: Array, u: Array) -> ConditionedOperator:
         """The operator of the examples and these pairs. A few pairs cost less than a regression
         from all, if the kernel solves for its coefficients.
 
@@ -165,7 +165,7 @@ class ConditionedOperator:
         known = self.fits, range(len(self.examples))
         return ConditionedOperator(self.T, ExampleSet(**joined, x=self.examples.x), known)
 
-    def drop(self, which: Any) -> ConditionedOperator:
+    def drop(self, which: Index) -> ConditionedOperator:
         """The operator without one or more examples.
         which: their numbers, or a mask."""
         n = len(self.examples)
@@ -182,7 +182,7 @@ class ConditionedOperator:
         return ConditionedOperator(self.T, self.examples[rows], (self.fits, rows))
 
     def export(
-        self, path: PathLike, at: Any = None, v_at: Any = None, force: bool = False
+        self, path: PathLike, at: object = None, v_at: object = None, force: bool = False
     ) -> exporting.Exported:
         """Write the operator as an ONNX graph that contains the examples: see docs/export.md.
         The file is put in place once ONNX Runtime gives the answers of torch.
@@ -218,7 +218,7 @@ class ConditionedOperator:
         }
         return exporting.write_onnx(path, graph, v, u, unit, about)
 
-    def _trials(self, v_at: Any) -> tuple[Tensor, Tensor | None]:
+    def _trials(self, v_at: object) -> tuple[Tensor, Tensor | None]:
         """Functions between the examples, in single precision, and their sensors if scattered."""
         V, v = self.T.V, to_tensor(self.examples.v, "examples.v").to(self.T.spread)
         x = sensors_of(v, self.x)
@@ -244,13 +244,13 @@ class ConditionedOperator:
             self.T, encode, lambda c: self.T.query(self.fits, c[None])[-1][0], decode
         )
 
-    def _places(self, at: Any) -> Any:
+    def _places(self, at: object) -> object:
         """Where to answer: as asked, or where the examples' u were."""
         if at is not None:
             return at
         return self._grid if self.x is None else self.x
 
-    def layer_estimates(self, v: Any, at: Any = None, x: Any = None) -> Any:
+    def layer_estimates(self, v: object, at: object = None, x: object = None) -> Any:
         """The stream after each layer, decoded, of shape (layers, *shape of a call)."""
         with self._gradients(v):
             estimates = [self._answer(u, v, at) for u in self._streams(self._coefficients(v, x))]
@@ -260,10 +260,9 @@ class ConditionedOperator:
             return xr.concat(estimates, "layer")
         return torch.stack(estimates) if isinstance(v, Tensor) else np.stack(estimates)
 
-    def _coefficients(self, v: Any, x: Any) -> Float[Tensor, "1 m *grid d_v"]:
-        coefficients = self.T.encode(
-            self.T.V, v, sensors_of(v, self.x) if x is None else to_tensor(x, "x"), "v"
-        )[0]
+    def _coefficients(self, v: object, x: object) -> Float[Tensor, "1 m *grid d_v"]:
+        sensors = sensors_of(v, self.x) if x is None else to_tensor(x, "x")
+        coefficients = self.T.encode(self.T.V, v, sensors, "v")[0]
         check_patches({"v": coefficients, "examples.u": self._u})
         return coefficients[None]
 
@@ -281,18 +280,18 @@ class ConditionedOperator:
         patches = math.prod(coefficients.shape[2:-1])
         return coefficients.split(max(1, self.T.chunk // patches), 1)
 
-    def _answer(self, u: Tensor, v: Any, at: Any) -> Any:
+    def _answer(self, u: Tensor, v: object, at: object) -> Any:
         """The queries' stream as functions, in the kind of array that v is."""
         return self._like(self._decode(u[0], at), v, at)
 
-    def _decode(self, u: Tensor, at: Any) -> Tensor:
+    def _decode(self, u: Tensor, at: object) -> Tensor:
         """Coefficients as functions on the grid or at the positions `at`."""
         return self.T.U.decode(u, self._places(at))
 
-    def _like(self, u: Tensor, v: Any, at: Any) -> Any:
+    def _like(self, u: Tensor, v: object, at: object) -> Any:
         return like(u, v, at is None and self.x is None, of=self.examples.u)
 
-    def _gradients(self, *inputs: Any) -> Any:
+    def _gradients(self, *inputs: object) -> torch.set_grad_enabled:
         """Record gradients only if inputs or examples require them, or the model is in training."""
         wanted = self.T.training or any(
             isinstance(f, Tensor) and f.requires_grad

@@ -13,18 +13,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import torch
 from torch import Tensor, nn
 
 from .spaces import Space, space_from_config
-from .types import TransduceError
+from .types import Json, TransduceError
 
-if TYPE_CHECKING:
-    Json: TypeAlias = bool | int | float | str | list["Json"] | dict[str, "Json"] | None
-else:  # checks at run time resolve no recursive types
-    Json: TypeAlias = bool | int | float | str | list | dict | None
 Config: TypeAlias = dict[str, Json]
 
 PARTS: dict[str, type[Part]] = {}

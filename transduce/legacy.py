@@ -7,39 +7,49 @@ on. This file alone knows these options. `config` turns them into the layers tha
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from .spaces import space_from_config
-from .types import TransduceError
+from .types import Json, TransduceError
 
-DEFAULTS: dict[str, Any] = {
-    "depth": 8,
-    "heads": 8,
-    "width": 32,
-    "hidden": 256,
-    "kappa": "exp_dot",
-    "tau": 1.0,
-    "learn_tau": True,
-    "bias": False,
-    "feature_layers": 5,
-    "ridges": 2,
-    "universal": True,
-    "convolutions": [32, 64, 96],
-    "signal": 60.0,
-    "F": None,
-    "G": None,
-    "shared": False,
-    "tied": False,
-    "gain": 1.0,
-    "init": "xavier",
-    "memory": 0,
-    "neighbours": 0,
-    "prior": None,
-}
+Config = dict[str, Json]  # a space, a part or a model as JSON
+
+
+@dataclass(frozen=True)
+class OldModel:
+    """The options of a model in earlier versions, with their defaults."""
+
+    V: Config
+    U: Config
+    depth: int = 8
+    heads: int = 8
+    width: int = 32
+    hidden: int = 256
+    kappa: str = "exp_dot"
+    tau: float = 1.0
+    learn_tau: bool = True
+    bias: bool = False
+    feature_layers: int = 5
+    ridges: int = 2
+    universal: bool = True
+    convolutions: Sequence[int] = (32, 64, 96)
+    signal: float = 60.0
+    F: bool | None = None
+    G: bool | None = None
+    shared: bool = False
+    tied: bool = False
+    gain: float = 1.0
+    init: str = "xavier"
+    memory: int = 0
+    neighbours: int = 0
+    prior: Config | None = None
+
+
 IMAGE_PIXELS, IMAGE_CLASSES = 784, 10
 IMAGE_RECIPES = ("images", "images-softmax")
 UNSUPPORTED = ("bias", "shared", "neighbours")
@@ -71,42 +81,40 @@ RENAMED = {
 }
 
 
-def is_old(model: Mapping[str, Any]) -> bool:
+def is_old(model: Mapping[str, object]) -> bool:
     """Whether a card's model is described by options instead of layers."""
     return "layers" not in model
 
 
-def config(model: Mapping[str, Any]) -> dict[str, Any]:
+def config(model: Config) -> Config:
     """The config of a model, whichever version described it."""
     if not is_old(model):
         return dict(model)
     old = _options(model)
-    V, U = ({**old[name]} for name in ("V", "U"))
-    d_v, d_u = (_size(space) + old["memory"] for space in (V, U))
-    layers = [] if old["prior"] is None else [_layer(_prior(old, V, U, d_v, d_u))]
-    if old["tied"] and old["depth"]:
-        first = len(_parts(layers))
-        own = [_transformed(old, V, d_v, d_u)] + [{"again": first}] * (old["depth"] - 1)
-    else:
-        own = [_transformed(old, V, d_v, d_u) for _ in range(old["depth"])]
-    if old["memory"]:
-        V, U = ({"space": "Padded", "of": space, "extra": old["memory"]} for space in (V, U))
-    return {"V": V, "U": U, "layers": layers + own}
+    V, U = old.V, old.U
+    d_v, d_u = (_size(space) + old.memory for space in (V, U))
+    layers: list[Json] = []
+    if old.prior is not None:
+        layers.append(_layer(_prior(old, old.prior, d_v, d_u)))
+    first = len(_parts(layers))
+    for i in range(old.depth):
+        layers.append({"again": first} if old.tied and i else _transformed(old, d_v, d_u))
+    if old.memory:
+        V, U = _padded(V, old.memory), _padded(U, old.memory)
+    return {"V": V, "U": U, "layers": layers}
 
 
-def tensors(model: Mapping[str, Any], found: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def tensors(model: Config, found: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """The parameters of a model by their present names, whichever version wrote them."""
     if not is_old(model):
         return dict(found)
     old = _options(model)
     renamed = {_renamed(old, name): value for name, value in found.items()}
-    if old["memory"]:
-        renamed["spread"] = torch.nn.functional.pad(
-            renamed["spread"], (0, old["memory"]), value=1.0
-        )
+    if old.memory:
+        renamed["spread"] = torch.nn.functional.pad(renamed["spread"], (0, old.memory), value=1.0)
         for name in [name for name in renamed if name.startswith(("V.", "U."))]:
             renamed[f"{name[:2]}of.{name[2:]}"] = renamed.pop(name)
-    if old["kappa"] == "l2":
+    if old.kappa == "l2":
         renamed = {name: value for name, value in renamed.items() if not name.endswith("log_tau")}
     return renamed
 
@@ -131,111 +139,114 @@ def domain_of(card: Mapping[str, Any]) -> str:
     return "functions"
 
 
-def _options(model: Mapping[str, Any]) -> dict[str, Any]:
-    unknown = [name for name in model if name not in DEFAULTS and name not in ("V", "U")]
+def _options(model: Mapping[str, Any]) -> OldModel:
+    known = [option.name for option in fields(OldModel)]
+    unknown = [name for name in model if name not in known]
     refused = [name for name in UNSUPPORTED if model.get(name)]
     if unknown or refused:
         raise TransduceError(
             f"the model has options {', '.join(unknown + refused)}, which this version does not "
             "support. Use the version of transduce that wrote it."
         )
-    return {**DEFAULTS, **model}
+    return OldModel(**model)
 
 
-def _size(space: Mapping[str, Any]) -> int:
+def _padded(space: Config, extra: int) -> Config:
+    return {"space": "Padded", "of": space, "extra": extra}
+
+
+def _size(space: Config) -> int:
     return space_from_config(space).size
 
 
-def _layer(kappa: dict[str, Any], F: Any = None, G: Any = None) -> dict[str, Any]:
+def _layer(kappa: Config, F: Json = None, G: Json = None) -> Config:
     return {"part": "Layer", "kappa": kappa, "F": F, "G": G}
 
 
-def _parts(config: Any) -> list[Any]:
+def _parts(config: Json) -> list[Json]:
     """All parts in a config."""
     if isinstance(config, list):
         return [part for item in config for part in _parts(item)]
     if not isinstance(config, dict):
         return []
-    return [config] * ("part" in config) + _parts(list(config.values()))
+    inside = _parts(list(config.values()))
+    return [config, *inside] if "part" in config else inside
 
 
-def _transformed(old: dict[str, Any], V: dict[str, Any], d_v: int, d_u: int) -> dict[str, Any]:
+def _transformed(old: OldModel, d_v: int, d_u: int) -> Config:
     """A layer with F and G, which averaging kernels had unless options said otherwise."""
-    averaging = old["kappa"] in AVERAGING
-    networks = [
-        {"part": "Feedforward", "d": d, "hidden": old["hidden"]}
-        if (averaging if old[name] is None else old[name])
-        else None
-        for name, d in (("F", d_v), ("G", d_u))
-    ]
+    networks: list[Json] = []
+    for wanted, d in ((old.F, d_v), (old.G, d_u)):
+        wanted = old.kappa in AVERAGING if wanted is None else wanted
+        networks.append({"part": "Feedforward", "d": d, "hidden": old.hidden} if wanted else None)
     kappa = _kernel(old, d_v, d_u)
-    if V["space"] == "Patches":
+    if old.V["space"] == "Patches":
         kappa = {"part": "AtPlaces", "of": kappa, "places": {"part": "PatchGrid"}}
-    return _layer(_local(kappa, V), *networks)
+    return _layer(_local(kappa, old.V), *networks)
 
 
-def _local(kappa: dict[str, Any], V: dict[str, Any]) -> dict[str, Any]:
+def _local(kappa: Config, V: Config) -> Config:
     """The kernel at each place, if V is a region with a reach."""
     if V["space"] != "Region" or not V.get("reach"):
         return kappa
     return {"part": "AtPlaces", "of": kappa, "places": {"part": "Neighbourhoods", "region": V}}
 
 
-def _kernel(old: dict[str, Any], d_v: int, d_u: int) -> dict[str, Any]:
-    kappa = old["kappa"]
-    if kappa in AVERAGING:
-        sizes = {"d_v": d_v, "d_u": d_u, "heads": old["heads"], "width": old["width"]}
-        tau = {} if kappa == "l2" else {"tau": old["tau"]}
-        return {"part": AVERAGING[kappa], **sizes, **tau}
-    if kappa == "metric":
-        return _metric(old["signal"])
-    if kappa == "convolutional":
-        widths = {"width": old["width"], "widths": old["ridges"]}
-        channels = list(old["convolutions"])
-        gram = {"part": "ConvolutionGram", "d_v": d_v, "channels": channels, **widths}
-        answers = (len(channels) + 2) * old["ridges"]
-        mixer = {"part": "Mixer", "answers": answers, "preferences": 1, "start": [0.0, 2.5]}
-        candidates = {"part": "LayerCandidates", "gram": gram}
-        return {"part": "Ridge", "candidates": candidates, "mixer": mixer, "exact": 4096}
-    if kappa != "representer":
-        raise TransduceError(f"the model has kappa={kappa!r}, which no version of transduce had.")
-    universal, ridges = old["universal"], old["ridges"]
-    fixed = PLAIN_WIDTHS if universal else []
-    gram = {
-        "part": "FeatureGram",
-        **{"d_v": d_v, "heads": old["heads"], "width": old["width"], "hidden": old["hidden"]},
-        **{"layers": old["feature_layers"], "learned": ridges * universal, "fixed": fixed},
-    }
-    candidates = {"part": "FeatureCandidates", "gram": gram, "ridges": ridges}
-    answers = old["heads"] * ridges + len(fixed)
-    mixer = {"part": "Mixer", "answers": answers, "preferences": d_u}
-    limits = {"exact": 1024, "landmarks": 512}
-    return {"part": "Ridge", "candidates": candidates, "mixer": mixer, **limits}
+def _kernel(old: OldModel, d_v: int, d_u: int) -> Config:
+    if old.kappa in AVERAGING:
+        kernel: Config = {"part": AVERAGING[old.kappa], "d_v": d_v, "d_u": d_u}
+        kernel |= {"heads": old.heads, "width": old.width}
+        return kernel if old.kappa == "l2" else kernel | {"tau": old.tau}
+    if old.kappa == "metric":
+        return _metric(old.signal)
+    if old.kappa == "convolutional":
+        return _convolutional(old, d_v)
+    if old.kappa == "representer":
+        return _representer(old, d_v, d_u)
+    raise TransduceError(f"the model has kappa={old.kappa!r}, which no version of transduce had.")
 
 
-def _metric(signal: float) -> dict[str, Any]:
-    gram = {"part": "MaternGram"}
+def _convolutional(old: OldModel, d_v: int) -> Config:
+    gram: Config = {"part": "ConvolutionGram", "d_v": d_v, "channels": [*old.convolutions]}
+    gram |= {"width": old.width, "widths": old.ridges}
+    answers = (len(old.convolutions) + 2) * old.ridges
+    mixer: Config = {"part": "Mixer", "answers": answers, "start": [0.0, 2.5]}
+    candidates: Config = {"part": "LayerCandidates", "gram": gram}
+    return {"part": "Ridge", "candidates": candidates, "mixer": mixer, "exact": 4096}
+
+
+def _representer(old: OldModel, d_v: int, d_u: int) -> Config:
+    learned, fixed = (old.ridges, PLAIN_WIDTHS) if old.universal else (0, [])
+    gram: Config = {"part": "FeatureGram", "d_v": d_v, "heads": old.heads, "width": old.width}
+    gram |= {"hidden": old.hidden, "layers": old.feature_layers}
+    gram |= {"learned": learned, "fixed": [*fixed]}
+    candidates: Config = {"part": "FeatureCandidates", "gram": gram, "ridges": old.ridges}
+    answers = old.heads * old.ridges + len(fixed)
+    mixer: Config = {"part": "Mixer", "answers": answers, "preferences": d_u}
+    kernel: Config = {"part": "Ridge", "candidates": candidates, "mixer": mixer}
+    return kernel | {"exact": 1024, "landmarks": 512}
+
+
+def _metric(signal: float) -> Config:
+    gram: Config = {"part": "MaternGram"}
     return {"part": "Ridge", "candidates": {"part": "NoiseUnits", "gram": gram, "signal": signal}}
 
 
-def _prior(
-    old: dict[str, Any], V: dict[str, Any], U: dict[str, Any], d_v: int, d_u: int
-) -> dict[str, Any]:
+def _prior(old: OldModel, prior: Config, d_v: int, d_u: int) -> Config:
     """A prior of pairs that are remembered, or of a spectral network."""
-    prior = old["prior"]
     if "pairs" in prior:
-        kernel, sizes = _local(_metric(60.0), V), {"d_v": d_v, "d_u": d_u}
-        return {"part": "Mean", "kernel": kernel, "pairs": prior["pairs"], **sizes}
-    network = {"part": "SpectralNetwork", "V": V, "U": U}
+        kernel = _local(_metric(60.0), old.V)
+        return {"part": "Mean", "kernel": kernel, "pairs": prior["pairs"], "d_v": d_v, "d_u": d_u}
+    network: Config = {"part": "SpectralNetwork", "V": old.V, "U": old.U}
     network |= {name: prior[name] for name in NETWORK if name in prior}
     network |= {"points": prior["grid"]} if "grid" in prior else {}
     return {"part": "Readout", "network": network, "readout": prior.get("readout", True)}
 
 
-def _renamed(old: dict[str, Any], name: str) -> str:
+def _renamed(old: OldModel, name: str) -> str:
     """The present name of a parameter."""
-    prior = old["prior"]
-    if name.startswith("prior.kappa."):
+    prior = old.prior
+    if prior is not None and name.startswith("prior.kappa."):
         rest = name.removeprefix("prior.kappa.")
         if "pairs" in prior:
             head, _, own = rest.partition(".")
@@ -245,7 +256,7 @@ def _renamed(old: dict[str, Any], name: str) -> str:
         return name
     _, number, part, own = name.split(".", 3)
     place = f"layers.{int(number) + (prior is not None)}.{part}."
-    return place + (_inner(own, old["kappa"]) if part == "kappa" else own)
+    return place + (_inner(own, old.kappa) if part == "kappa" else own)
 
 
 def _inner(name: str, kind: str) -> str:

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from .configs import Json, check_options
 from .configs import build as build_part
+from .configs import check_options
 from .kernels import (
     ATTENTION,
     PLAIN_WIDTHS,
@@ -36,7 +36,7 @@ from .kernels import (
 from .layer import Feedforward, Layer, start_xavier
 from .spaces import Modes, Region, Space
 from .transducer import Transducer
-from .types import TransduceError
+from .types import Json, TransduceError
 
 EXACT, LANDMARKS = 1024, 512  # examples that `representer` compares in pairs; and beyond that
 MOST_IMAGES = 4096

@@ -26,7 +26,7 @@ from .files import PathLike
 from .kernels import Fit, Reading
 from .layer import Layer
 from .spaces import Space
-from .types import Array, ExampleSet, TransduceError, to_tensor
+from .types import ExampleSet, TransduceError, to_tensor
 
 Result = TypeVar("Result")
 
@@ -114,7 +114,7 @@ class Transducer(nn.Module):
             layer.kappa.standardised(self.spread, size)
 
     def encode(
-        self, space: Space, f: Array, x: Tensor | None, name: str
+        self, space: Space, f: object, x: Tensor | None, name: str
     ) -> tuple[Tensor, tuple[int, ...]]:
         """Functions as coefficients of V or U in the model's precision, and their grid's shape.
         name: what error messages call f."""

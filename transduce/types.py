@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 import numpy as np
 import torch
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from xarray import DataArray
 
     A = TypeVar("A", bound="Array")
+    Json: TypeAlias = bool | int | float | str | list["Json"] | dict[str, "Json"] | None
 else:
+    Json = bool | int | float | str | list | dict | None  # run-time checks take no recursive type
     A = TypeVar("A")  # ExampleSet converts lists, and raises its own errors
 
     class _LoadedDataArray(type):

@@ -1,5 +1,4 @@
-"""transduce evaluate | reproduce: regressors on unseen operators, and the experiments of the
-paper."""
+"""transduce evaluate | reproduce: regressors on unseen operators, and the paper's experiments."""
 
 from __future__ import annotations
 

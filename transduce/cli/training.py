@@ -23,50 +23,69 @@ from .options import (
 )
 from .printing import say
 
+Name = Annotated[str, typer.Argument(help="The recipe.")]
+Out = Annotated[
+    Path | None,
+    typer.Option(help="The folder of checkpoint, log and weights; default: runs/NAME."),
+]
+Data = Annotated[
+    Path | None,
+    typer.Option(help="Your own operators: v and u of shape (operator, example, *grid)."),
+]
+Steps = Annotated[
+    int | None,
+    typer.Option(min=1, help="Instead of the recipe's; a lesson before them keeps its length."),
+]
+OwnSeed = Annotated[int | None, typer.Option(min=0, help="Instead of the recipe's.")]
+OnTheFly = Annotated[
+    bool,
+    typer.Option(
+        "--on-the-fly", help="Draw every task from the family, not from stored ones: slower."
+    ),
+]
+StartFrom = Annotated[
+    str | None,
+    typer.Option(
+        help="Weights to begin with, bundled or a .safetensors file, as when adapting to --data."
+    ),
+]
+Rate = Annotated[
+    float, typer.Option(min=1e-6, help="A factor of the learning rates: 0.3, say, with --start.")
+]
+Until = Annotated[
+    float,
+    typer.Option(
+        min=0, help="Stop as soon as the validation error (mean relative MSE) is this small."
+    ),
+]
+Family = Annotated[str, typer.Argument(help="The family: adr or burgers.")]
+Store = Annotated[Path, typer.Option(help="The Zarr store to write.")]
+Operators = Annotated[int, typer.Option(min=1, help="How many operators.")]
+Examples = Annotated[int, typer.Option(min=1, help="How many pairs of each.")]
+Split = Annotated[str, typer.Option(help="train, validation or test: their draws never meet.")]
+Workers = Annotated[
+    int | None, typer.Option(min=1, help="Processes on this machine; default: one for each core.")
+]
+Scheduler = Annotated[
+    str | None,
+    typer.Option(
+        help="A dask scheduler instead, like tcp://host:8786, whose workers see the same disk."
+    ),
+]
+
 
 def train(
-    name: Annotated[str, typer.Argument(help="The recipe.")],
-    out: Annotated[
-        Path | None,
-        typer.Option(help="The folder of checkpoint, log and weights; default: runs/NAME."),
-    ] = None,
-    data: Annotated[
-        Path | None,
-        typer.Option(help="Your own operators: v and u of shape (operator, example, *grid)."),
-    ] = None,
-    steps: Annotated[
-        int | None,
-        typer.Option(
-            min=1, help="Instead of the recipe's; a lesson before them is as long as ever."
-        ),
-    ] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Instead of the recipe's.")] = None,
-    on_the_fly: Annotated[
-        bool,
-        typer.Option(
-            "--on-the-fly", help="Draw every task anew, not from operators drawn once: slower."
-        ),
-    ] = False,
-    start: Annotated[
-        str | None,
-        typer.Option(
-            help=(
-                "Weights to go on from, bundled or a .safetensors file, as when adapting to --data."
-            )
-        ),
-    ] = None,
-    rate: Annotated[
-        float,
-        typer.Option(min=1e-6, help="A factor of the learning rates: 0.3, say, with --start."),
-    ] = 1.0,
-    until: Annotated[
-        float,
-        typer.Option(
-            min=0, help="Stop as soon as the validation error (mean relative MSE) is this small."
-        ),
-    ] = 0.0,
+    name: Name,
+    out: Out = None,
+    data: Data = None,
+    steps: Steps = None,
+    seed: OwnSeed = None,
+    on_the_fly: OnTheFly = False,
+    start: StartFrom = None,
+    rate: Rate = 1.0,
+    until: Until = 0.0,
 ) -> None:
-    """Meta-train a recipe's model, going on where it stopped."""
+    """Meta-train a recipe's model, resuming where it stopped."""
     from .. import recipes
     from ..types import TransduceError
 
@@ -94,23 +113,14 @@ def train(
 
 
 def generate(
-    family: Annotated[str, typer.Argument(help="The family: adr or burgers.")],
-    out: Annotated[Path, typer.Option(help="The Zarr store to write.")],
-    operators: Annotated[int, typer.Option(min=1, help="How many operators.")] = 500,
-    examples: Annotated[int, typer.Option(min=1, help="How many pairs of each.")] = 100,
+    family: Family,
+    out: Store,
+    operators: Operators = 500,
+    examples: Examples = 100,
     seed: Seed = 0,
-    split: Annotated[
-        str, typer.Option(help="train, validation or test: their draws never meet.")
-    ] = "train",
-    workers: Annotated[
-        int | None, typer.Option(min=1, help="Processes on this machine; default: one a core.")
-    ] = None,
-    scheduler: Annotated[
-        str | None,
-        typer.Option(
-            help="A dask scheduler instead, like tcp://host:8786, whose workers see the same disk."
-        ),
-    ] = None,
+    split: Split = "train",
+    workers: Workers = None,
+    scheduler: Scheduler = None,
     k_max: KMax = None,
     length_scale: LengthScale = None,
     t: Time = None,

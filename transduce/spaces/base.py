@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from ..types import TransduceError, check_coordinates, to_tensor
+from ..types import Json, TransduceError, check_coordinates, to_tensor
 
 
 class Space(nn.Module):
@@ -26,7 +25,7 @@ class Space(nn.Module):
     measured: bool = False
     traceable: bool = True
 
-    def config(self) -> dict[str, Any]:
+    def config(self) -> dict[str, Json]:
         """What `space_from_config` needs to build this space again."""
         raise NotImplementedError
 
@@ -34,7 +33,7 @@ class Space(nn.Module):
         """Coefficients (..., size) of functions on a uniform grid, or at the scattered points x."""
         raise NotImplementedError
 
-    def decode(self, c: Tensor, at: Any) -> Tensor:
+    def decode(self, c: Tensor, at: object) -> Tensor:
         """Functions on a uniform grid of `at` points (a tuple in 2-D), or at the scattered points
         `at`."""
         raise NotImplementedError
@@ -57,7 +56,7 @@ class Space(nn.Module):
         """The coefficients' numbers, from the lowest frequency to the highest."""
         return torch.arange(self.size)
 
-    def check_coordinates(self, f: Any, name: str) -> None:
+    def check_coordinates(self, f: object, name: str) -> None:
         """Raise if f, a DataArray, says itself that it is on another kind of grid."""
         check_coordinates(f, self.dims, name)
 
@@ -91,7 +90,7 @@ class Space(nn.Module):
         return shape
 
 
-def grid_or_positions(at: Any, dims: int) -> tuple[int, ...] | Tensor:
+def grid_or_positions(at: object, dims: int) -> tuple[int, ...] | Tensor:
     """`at` as the shape of a uniform grid, if it is a whole number or `dims` of them, else as
     positions in the unit cube."""
     shape = (at,) * dims if isinstance(at, Integral) else at

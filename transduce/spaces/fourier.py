@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from ..types import TransduceError
+from ..types import Json, TransduceError
 from .modes import Modes
 
 
@@ -54,7 +53,7 @@ class FourierModes(Modes):
         self._amplitude = torch.where(mirrored, 1.0, math.sqrt(2)).to(torch.float64)
         self.size = 2 * len(self._k) * channels
 
-    def config(self) -> dict[str, Any]:
+    def config(self) -> dict[str, Json]:
         return {
             "space": "FourierModes",
             "modes": list(self.modes),

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -39,7 +38,7 @@ class Modes(Space):
 
     def __init__(self) -> None:
         super().__init__()
-        self._matrices: dict[Any, Tensor] = {}
+        self._matrices: dict[object, Tensor] = {}
 
     def basis(self, x: Float[Tensor, "p dims"]) -> Float[Tensor, "k p"]:
         """The basis functions of one channel at the points x, in double precision."""
@@ -94,7 +93,7 @@ class Modes(Space):
         c = c if self.unit == 1 else c / self.unit
         return c if self.channels == 1 else c.flatten(-2)
 
-    def decode(self, c: Tensor, at: Any) -> Tensor:
+    def decode(self, c: Tensor, at: object) -> Tensor:
         at = grid_or_positions(at, self.dims)
         c = c if self.unit == 1 else c * self.unit
         if self.channels > 1:
@@ -109,7 +108,7 @@ class Modes(Space):
         """Each channel on a uniform grid."""
         raise NotImplementedError
 
-    def _kept(self, key: Any, f: Tensor, make: Callable[[], Tensor]) -> Tensor:
+    def _kept(self, key: object, f: Tensor, make: Callable[[], Tensor]) -> Tensor:
         """The matrix `make()` in f's precision and place, made once for each of the grids last
         used; threads may ask at once."""
         key = (key, f.dtype, f.device)

@@ -6,13 +6,11 @@ the answer.
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from ..types import TransduceError
+from ..types import Json, TransduceError
 from .base import Space
 
 
@@ -41,13 +39,13 @@ class Padded(Space):
     def measured(self, measured: bool) -> None:
         self.of.measured = measured
 
-    def config(self) -> dict[str, Any]:
+    def config(self) -> dict[str, Json]:
         return {"space": "Padded", "of": self.of.config(), "extra": self.extra}
 
     def encode(self, f: Tensor, x: Tensor | None = None) -> Tensor:
         return pad(self.of.encode(f, x), (0, self.extra))
 
-    def decode(self, c: Tensor, at: Any) -> Tensor:
+    def decode(self, c: Tensor, at: object) -> Tensor:
         return self.of.decode(c[..., : self.of.size], at)
 
     def measure(self, f: Tensor) -> bool:

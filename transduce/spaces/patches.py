@@ -9,15 +9,13 @@ do not fill is continued by its last values, which are left out again when field
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from einops import rearrange
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
-from ..types import TransduceError
+from ..types import Json, TransduceError
 from .base import Space
 
 
@@ -42,7 +40,7 @@ class Patches(Space):
         self.embed = nn.Linear(patch**2, width)
         self.back = nn.Linear(width, patch**2)
 
-    def config(self) -> dict[str, Any]:
+    def config(self) -> dict[str, Json]:
         return {
             "space": "Patches",
             "patch": self.patch,
@@ -70,7 +68,7 @@ class Patches(Space):
         return tokens.reshape(*f.shape[:-2], *tokens.shape[1:])
 
     def decode(
-        self, c: Float[Tensor, "... rows columns width"], at: Any
+        self, c: Float[Tensor, "... rows columns width"], at: object
     ) -> Float[Tensor, "... x y"]:
         p, grid = self.patch, tuple(at) if isinstance(at, tuple | list | torch.Size) else ()
         if tuple(-(-points // p) for points in grid) != tuple(c.shape[-3:-1]):

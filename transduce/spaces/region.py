@@ -17,14 +17,13 @@ places (kernels/local.py)."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from ..types import DataArray, TransduceError
+from ..types import DataArray, Json, TransduceError
 from .base import Space
 
 
@@ -88,7 +87,7 @@ class Region(Space):
         ).sqrt()  # at a pole a little is left, so that fields can be put together again
         self.register_buffer("root", weights[:, None].float(), persistent=False)
 
-    def config(self) -> dict[str, Any]:
+    def config(self) -> dict[str, Json]:
         near = {"reach": self.reach, "block": self.block} if self.reach else {}
         steep = {"slopes": self.slopes, "level": self.level} if self.slopes else {}
         return {"space": "Region", "lat": list(self.lat), "lon": list(self.lon), **steep, **near}
@@ -111,7 +110,7 @@ class Region(Space):
     def _values(self, f: Float[Tensor, "... y x"]) -> Float[Tensor, "... y x"]:
         return self.root.to(f) * (f - self.mean.to(f)) / self.unit.to(f)
 
-    def check_coordinates(self, f: Any, name: str) -> None:
+    def check_coordinates(self, f: object, name: str) -> None:
         for axis, degrees in (("latitude", self.lat), ("longitude", self.lon)):
             own = f.coords.get(axis, f.coords.get(axis[:3])) if isinstance(f, DataArray) else None
             if (
@@ -147,7 +146,7 @@ class Region(Space):
         )  # so that values and slopes count by their mean squares
         return torch.cat([pattern.flatten(-2), share * _slopes(values) / self.slope.to(f)], -1)
 
-    def decode(self, c: Tensor, at: Any) -> Tensor:
+    def decode(self, c: Tensor, at: object) -> Tensor:
         if not isinstance(at, tuple | list) or tuple(at) != self.grid:
             raise TransduceError(
                 f"at={at} was asked of a model that answers on {self.grid[0]} x {self.grid[1]} "

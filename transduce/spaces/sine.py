@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from ..types import Json
 from .modes import Modes
 
 AT_ENDS = 0.1  # share of the root mean square that rounding and noise may leave at the ends
@@ -28,7 +28,7 @@ class SineModes(Modes):
         super().__init__()
         self.modes, self.channels, self.size = modes, channels, modes * channels
 
-    def config(self) -> dict[str, Any]:
+    def config(self) -> dict[str, Json]:
         return {"space": "SineModes", "modes": self.modes, "channels": self.channels}
 
     def check(self, f: Tensor, x: Tensor | None, name: str) -> tuple[int, ...]:

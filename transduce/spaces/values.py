@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import math
 from itertools import pairwise
-from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from ..types import TransduceError
+from ..types import Json, TransduceError
 from .base import Space, grid_or_positions, unit_positions
 
 
@@ -34,7 +33,7 @@ class BranchTrunk(Space):
         layers = [module for a, b in pairwise(widths) for module in (nn.Linear(a, b), nn.GELU())]
         self.trunk = nn.Sequential(*layers[:-1])
 
-    def config(self) -> dict[str, Any]:
+    def config(self) -> dict[str, Json]:
         return {
             "space": "BranchTrunk",
             "points": self.points,
@@ -69,7 +68,7 @@ class BranchTrunk(Space):
         matrix[b, columns] += share
         return matrix
 
-    def decode(self, c: Tensor, at: Any) -> Tensor:
+    def decode(self, c: Tensor, at: object) -> Tensor:
         at = grid_or_positions(at, 1)
         x = torch.linspace(0, 1, at[0])[:, None] if isinstance(at, tuple) else at
         return c @ self.trunk(x.to(c)).T
@@ -87,10 +86,9 @@ class Euclidean(Space):
             )
         self.size, self.power = size, power
 
-    def config(self) -> dict[str, Any]:
-        return {"space": "Euclidean", "size": self.size} | (
-            {"power": self.power} if self.power != 1 else {}
-        )
+    def config(self) -> dict[str, Json]:
+        config: dict[str, Json] = {"space": "Euclidean", "size": self.size}
+        return config if self.power == 1 else config | {"power": self.power}
 
     def check(self, f: Tensor, x: Tensor | None, name: str) -> tuple[int, ...]:
         if x is not None:
@@ -125,7 +123,7 @@ class Euclidean(Space):
     def encode(self, f: Tensor, x: Tensor | None = None) -> Tensor:
         return signed_power(f, self.power)
 
-    def decode(self, c: Tensor, at: Any) -> Tensor:
+    def decode(self, c: Tensor, at: object) -> Tensor:
         if not isinstance(at, int | tuple) or at not in (self.size, (self.size,)):
             raise TransduceError(
                 f"at={at} was asked of vectors of length {self.size}, which have no other points. "

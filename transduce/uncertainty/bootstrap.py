@@ -27,7 +27,7 @@ LEAST = 0.1  # of the root mean square over x: nowhere is an answer much surer t
 def bootstrap(
     T: Transducer,
     examples: ExampleSet,
-    v: Any,
+    v: object,
     level: float = 0.9,
     n_regressions: int = 100,
     generator: torch.Generator | None = None,

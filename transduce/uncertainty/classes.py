@@ -9,8 +9,6 @@ from the task itself."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -26,7 +24,7 @@ NEGLIGIBLE = 1e-6  # a share that is left out
 
 @torch.no_grad()
 def class_probabilities(
-    O: ConditionedOperator, v: Any, likely: Float[Tensor, " b"] | None = None
+    O: ConditionedOperator, v: object, likely: Float[Tensor, " b"] | None = None
 ) -> Float[Tensor, "m k"]:
     """The probability of each class at each v; O was regressed from one-hot vectors. likely:
     default, `sharpness` of O.

@@ -30,7 +30,7 @@ from .many import Progress, all_but_one, many_regressions
 def conformal(
     T: Transducer,
     examples: ExampleSet,
-    v: Any,
+    v: object,
     level: float = 0.9,
     progress: Progress | None = None,
 ) -> tuple[Any, Any, Any]:

@@ -17,6 +17,7 @@ S's parameters is a sample of those of the observed operator."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,9 +56,9 @@ class DatasetPosterior:
 @torch.no_grad()
 def dataset_posterior(
     T: Transducer,
-    bank: Any,
-    parameters: Any,
-    observed: Any,
+    bank: ExampleSet,
+    parameters: object,
+    observed: ExampleSet,
     *,
     noise: float,
     k: int = 6,
@@ -95,25 +96,19 @@ def dataset_posterior(
     sets, energies, acceptance = walk(explained, near, k, samples, chains, generator)
     means = sets.to(theta) @ theta / k
     drawn, energies, members = (part.flatten(0, 1)[:samples] for part in (means, energies, sets))
-    template = parameters if isinstance(parameters, Tensor) else np.asarray(parameters)
-    summary = (
-        f if template.ndim == 2 else f[..., 0] for f in (drawn.mean(0), *band(drawn, level), drawn)
-    )
-    mean, low, high, drawn = (like(f, template) for f in summary)
+    mean, low, high, drawn = _like(parameters, (drawn.mean(0), *band(drawn, level), drawn))
     errors = (2 * noise**2 * energies / len(observed)).sqrt()
-    return DatasetPosterior(
-        mean,
-        low,
-        high,
-        drawn,
-        errors,
-        members.double().mean(0),
-        acceptance,
-        float(effective_sizes(means).min()),
-    )
+    share, effective = members.double().mean(0), float(effective_sizes(means).min())
+    return DatasetPosterior(mean, low, high, drawn, errors, share, acceptance, effective)
 
 
-def _neighbours(bank: Any, observed: Any, k: int, among: int | None) -> int:
+def _like(parameters: object, found: Sequence[Tensor]) -> list[Any]:
+    """Parameters of sets in the kind of array, and with as many axes, as the user's."""
+    template = parameters if isinstance(parameters, Tensor) else np.asarray(parameters)
+    return [like(f if template.ndim == 2 else f[..., 0], template) for f in found]
+
+
+def _neighbours(bank: ExampleSet, observed: ExampleSet, k: int, among: int | None) -> int:
     """How many neighbours a set is drawn from; raises if the arguments do not fit."""
     for name, pairs in (("bank", bank), ("observed", observed)):
         if not isinstance(pairs, ExampleSet):
@@ -131,7 +126,7 @@ def _neighbours(bank: Any, observed: Any, k: int, among: int | None) -> int:
     return count
 
 
-def _checked(parameters: Any, n: int) -> Float[Tensor, "n p"]:
+def _checked(parameters: object, n: int) -> Float[Tensor, "n p"]:
     theta = to_tensor(parameters, "parameters").double()
     if theta.ndim not in (1, 2) or len(theta) != n or not theta.numel():
         raise TransduceError(
@@ -154,8 +149,7 @@ def neighbours_of(theta: Float[Tensor, "n p"], among: int) -> Bool[Tensor, "n n"
 
 
 class Explained:
-    """How well sets of the bank explain what was observed, which is read beside it but never an
-    example."""
+    """How well sets of the bank explain the observed pairs, which are never examples."""
 
     def __init__(self, T: Transducer, bank: ExampleSet, observed: ExampleSet, noise: float):
         self.T, self.noise, self.n = T, noise, len(bank)
@@ -175,9 +169,8 @@ class Explained:
                 f"observed.u[{place}] is zero; expected functions that an error can be relative "
                 "to. Drop it."
             )
-        self.rest = (
-            (self.u - T.U.decode(c, self.at).flatten(1)).square().sum(1)
-        )  # of u, what coefficients cannot say
+        # What the coefficients of u do not represent.
+        self.rest = (self.u - T.U.decode(c, self.at).flatten(1)).square().sum(1)
         self.c = torch.cat(u)[None]
         self.reads = T.read(torch.cat(v)[None], self.c)
 
@@ -205,7 +198,7 @@ def walk(
     the neighbours of each pair."""
     steps, n = -(-samples // chains), len(inside)
 
-    def some_of(candidates: Bool[Tensor, "c n"], count: Any) -> Bool[Tensor, "c n"]:
+    def some_of(candidates: Bool[Tensor, "c n"], count: Tensor | int) -> Bool[Tensor, "c n"]:
         """`count` of the candidates of each chain, at random."""
         keys = torch.rand(candidates.shape, generator=generator).masked_fill(~candidates, 2.0)
         return candidates & (keys.argsort(1).argsort(1) < count)

@@ -10,7 +10,6 @@ mixture of candidates depends on u too, or layers are stacked, it holds to first
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -26,7 +25,7 @@ def energy(u: Float[Tensor, "m ..."]) -> Float[Tensor, ""]:
 
 
 def influence(
-    O: ConditionedOperator, v: Any, J: Callable[[Tensor], Tensor] = energy
+    O: ConditionedOperator, v: object, J: Callable[[Tensor], Tensor] = energy
 ) -> Float[Tensor, " n"]:
     """How much each of the examples of O added to J(O(v)), a number made of the answers at v.
 

@@ -51,11 +51,11 @@ class Inversion:
 @torch.no_grad()
 def invert(
     O: Operator,
-    u_observed: Any,
+    u_observed: object,
     prior: GaussianPrior,
     *,
     noise: float,
-    errors: Any = None,
+    errors: object = None,
     samples: int = 0,
     chains: int = 16,
     level: float = 0.9,

@@ -26,13 +26,20 @@ Progress = Callable[[int], object]
 
 
 def many_regressions(
-    T: Transducer, examples: ExampleSet, masks: Any, v: Any = None, progress: Progress | None = None
+    T: Transducer,
+    examples: ExampleSet,
+    masks: object,
+    v: object = None,
+    progress: Progress | None = None,
 ) -> Regressions:
-    """The operators that T regresses from the examples where each of `masks`, (regressions, n), is
-    True.
+    """The operators that T regresses from some of the examples, for many choices of these.
 
-    v: functions to answer for, beside the examples that a regression leaves out. progress: told,
-    after each block, how many regressions are done.
+    Args:
+        T: the model.
+        examples: pairs of one operator.
+        masks: (regressions, n), True where an example is used.
+        v: functions to answer for, in addition to the examples that a regression leaves out.
+        progress: called after each block with the number of regressions done.
 
     >>> masks = half_splits(len(examples), 5000, generator_for("test", 0))
     >>> many_regressions(T, examples, masks).errors().nanmean(0)      # of each example, left out
@@ -58,7 +65,7 @@ def all_but_one(n: int) -> Bool[Tensor, "n n"]:
     return ~torch.eye(n, dtype=torch.bool)
 
 
-def checked_masks(masks: Any, n: int) -> Bool[Tensor, "r n"]:
+def checked_masks(masks: object, n: int) -> Bool[Tensor, "r n"]:
     """Masks as a tensor, or an error that says what is wrong with them."""
     kept = torch.as_tensor(masks)
     if kept.dtype != torch.bool or kept.ndim != 2 or kept.shape[1] != n or not len(kept):
@@ -84,7 +91,7 @@ class Regressions:
         T: Transducer,
         examples: ExampleSet,
         masks: Bool[Tensor, "r n"],
-        v: Any,
+        v: object,
         progress: Progress | None,
     ):
         self.T, self.masks, self.progress = T, masks.to(T.spread.device), progress
@@ -116,9 +123,8 @@ class Regressions:
         """The relative squared error of each example under each regression; NaN where it was
         used."""
         n, u = self.masks.shape[1], self.u.flatten(1)
-        rest = u - self.T.U.decode(self.c[:n], self.at).flatten(
-            1
-        )  # what coefficients cannot say of u
+        # What the coefficients of u do not represent.
+        rest = u - self.T.U.decode(self.c[:n], self.at).flatten(1)
         points = self.T.U.isometry(self.at) if isinstance(self.at, tuple) else None
         errors = []
         for used in self._blocks():

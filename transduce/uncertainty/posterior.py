@@ -41,7 +41,7 @@ class Noise:
         return (f - f @ self.directions * self.shares @ self.directions.T) / self.deviation
 
 
-def noise_of(noise: float, u: Float[Tensor, "m ..."], errors: Any) -> Noise:
+def noise_of(noise: float, u: Float[Tensor, "m ..."], errors: object) -> Noise:
     """C^-1/2 from the modes of O's errors, which are functions like u."""
     r = u[:0] if errors is None else to_tensor(errors, "errors").to(u)
     if r.shape[1:] != u.shape[1:]:
