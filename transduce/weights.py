@@ -39,10 +39,7 @@ def checksums() -> dict[str, str]:
 
 def names() -> list[str]:
     """The names that `load` knows."""
-    known = sorted(Path(file).stem for file in checksums())
-    if repository.folder() is None:  # some may be listed, but left out of the installed package
-        known = [name for name in known if name not in repository.WEIGHTS or _path(name)]
-    return known
+    return sorted(Path(file).stem for file in checksums())
 
 
 def _listed(folder: Path) -> dict[str, str]:
