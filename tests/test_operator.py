@@ -146,7 +146,7 @@ def test_a_higher_level_is_a_wider_band(pairs):
 
 @pytest.mark.parametrize("kappa", ATTENTION)
 def test_kernels_that_average_have_no_band(kappa, pairs):
-    with pytest.raises(TransduceError, match="averages its examples and has no leave-one-out"):
+    with pytest.raises(TransduceError, match="no leave-one-out residuals and therefore no bands"):
         small_transducer(kappa=kappa).regress(ExampleSet(*pairs[:2])).predict(pairs[2])
 
 

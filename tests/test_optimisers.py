@@ -4,6 +4,7 @@ import pytest
 import torch
 from conftest import small_transducer
 
+from transduce import ExampleSet, Task, Training, TransduceError, metatrain
 from transduce.optimisers import Muon, kernel_parameters, make_optimisers, orthogonalise
 
 
@@ -42,3 +43,26 @@ def test_the_rate_of_kernels_is_for_kernels_whatever_they_are_called(muon_lr):
                 usual = muon_lr if muon_lr and p.ndim == 2 else 1e-3
                 of_kernel = any(p is q for q in model.smoother.parameters())
                 assert group["lr"] == pytest.approx(usual * (0.1 if of_kernel else 1))
+
+
+def test_a_rate_of_zero_leaves_kernels_as_they_are():
+    class Lines:
+        def sample_task(self, n, m, generator):
+            v = torch.randn(n + m, 33, generator=generator)
+            return Task(ExampleSet(v[:n], v[:n]), ExampleSet(v[n:], v[n:]))
+
+    T, start = (small_transducer(depth=1).float() for _ in range(2))
+    metatrain(
+        T, Lines(), Training(steps=3, tasks=1, n=(4, 4), queries=2, warmup=0, kernel_rate=0.0)
+    )
+    same = {
+        name: torch.equal(p, start.get_parameter(name))
+        for name, p in T.named_parameters()
+        if p.requires_grad
+    }
+    assert all(same[name] == (".kappa." in name) for name in same)
+
+
+def test_a_rate_below_zero_is_refused():
+    with pytest.raises(TransduceError, match="kernel_rate=-1"):
+        Training(steps=1, kernel_rate=-1.0)

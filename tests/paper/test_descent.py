@@ -1,4 +1,4 @@
-"""Softmax layers that start as a solver of least squares, their lesson, and kernels' own rates."""
+"""Softmax layers that start as a solver of least squares, and their lesson."""
 
 from dataclasses import replace
 
@@ -7,23 +7,21 @@ import torch
 from safetensors.torch import load_file
 
 from paper.models import descent_softmax
-from paper.models.descent import left_by_lines, start_with_descent
+from paper.models.descent import left_by_lines, lesson_errors, start_with_descent
 from paper.recipes import LessonFirst, recipe
 from transduce import ExampleSet, TransduceError, models
 from transduce.families import Burgers2d
 from transduce.metatraining import Training, metatrain
 from transduce.metrics import relative_mse
-from transduce.optimisers import make_optimisers
 from transduce.random_fields import generator_for
 from transduce.recipes import train
-from transduce.spaces import FourierModes, Padded, SineModes
+from transduce.spaces import Padded, SineModes
 from transduce.transducer import Transducer
 from transduce.types import Task
 
 
 def linear_task(n=200, m=50, modes=8, further=None):
-    """Standardised coefficients, each scaled by a number of its own; of some, `further` is
-    added."""
+    """Standardised coefficients, each scaled by a number of its own, plus `further` of them."""
     generator = torch.Generator().manual_seed(0)
     c = torch.randn(n + m, modes, generator=generator)
     u = c * torch.linspace(2, -1, modes)
@@ -64,7 +62,7 @@ def test_each_layer_is_a_step_of_descent_on_least_squares():
     assert errors[0] < 0.2 and errors[-1] < 0.01
 
 
-def test_without_it_or_without_memory_of_what_is_left_there_is_none_of_this():
+def test_neither_xavier_nor_kernels_without_residuals_solve():
     assert error(without_descent(8), linear_task()) > 0.5
     T = descent(8)
     for layer in T.layers:
@@ -72,7 +70,7 @@ def test_without_it_or_without_memory_of_what_is_left_there_is_none_of_this():
     assert error(T, linear_task()) > 0.1
 
 
-def test_what_is_written_to_the_memory_of_v_is_regressed_on():
+def test_features_that_F_writes_to_the_padding_are_regressed_on():
     """u has a part that is not linear in v; F writes that feature."""
 
     class Writes(torch.nn.Module):
@@ -112,7 +110,7 @@ class Interrupted(Bent):
         return super().sample_task(n, m, generator)
 
 
-def test_what_lines_leave_is_free_of_lines_and_of_unit_spread():
+def test_residuals_of_lines_are_uncorrelated_with_v_and_of_unit_spread():
     v, u, *_ = linear_task(further=lambda c: 0.5 * (3 * c).sin())
     T = descent(1)
     left = left_by_lines(T.layers[0].kappa, SineModes(8), SineModes(8), v, u)
@@ -151,6 +149,18 @@ def test_in_a_lesson_F_alone_learns_and_the_kernels_have_more_to_regress_on():
     assert errors[1] < 0.9 * errors[0]
 
 
+def test_a_lesson_is_the_mean_squared_error_of_F():
+    T = descent(2)
+    v, u = padded(*linear_task(further=lambda c: 0.5 * (3 * c).sin())[:2])
+    T.spread.data.fill_(2.0)
+    y = left_by_lines(T.steps[0].kappa, T.V, T.U, v / 2, u[..., :8])
+    first = T.steps[0].F(v / 2)
+    streams = torch.stack([first, T.steps[1].F(first)])
+    target = torch.cat([v[..., :8] / 2, y], -1)
+    expected = (streams[..., : target.shape[-1]] - target).square().mean(-1).mean(0)
+    torch.testing.assert_close(lesson_errors(T, v, u), expected)
+
+
 def test_a_lesson_is_for_models_with_padding_and_an_F_of_their_own():
     lesson = Training(steps=1, tasks=1, n=(4, 4), loss="lesson")
     shared = descent(1)
@@ -163,14 +173,14 @@ def test_a_lesson_is_for_models_with_padding_and_an_F_of_their_own():
             metatrain(T, Bent(), lesson)
 
 
-def test_what_lines_leave_of_a_task_does_not_depend_on_others():
+def test_residuals_of_lines_do_not_depend_on_other_tasks():
     v, u, *_ = linear_task(further=lambda c: 0.5 * (3 * c).sin())
     kappa, V, U = descent(1).layers[0].kappa, SineModes(8), SineModes(8)
     both = left_by_lines(kappa, V, U, torch.cat([v, v]), torch.cat([u, 1e5 * u]))
     torch.testing.assert_close(both[:1], left_by_lines(kappa, V, U, v, u))
 
 
-def test_a_recipe_with_a_lesson_goes_on_where_it_stopped(tmp_path):
+def test_a_recipe_with_a_lesson_resumes_where_it_stopped(tmp_path):
     training = Training(
         steps=3, tasks=1, n=(4, 4), queries=2, warmup=0, checkpoint_every=1, validation_tasks=1
     )
@@ -201,7 +211,7 @@ def test_a_recipe_with_a_lesson_goes_on_where_it_stopped(tmp_path):
 
 
 @pytest.mark.parametrize("options", [{"heads": 6}, {"heads": 12}, {"memory": 7}])
-def test_what_does_not_fit_is_said(options):
+def test_heads_that_do_not_fit_are_refused(options):
     with pytest.raises(
         TransduceError, match="expected a multiple of four heads, and a quarter of their features"
     ):
@@ -221,14 +231,14 @@ def test_descent_works_with_rbf_too():
     assert error(descent(8, kappa="rbf"), linear_task()) < 0.05
 
 
-def test_a_model_with_memory_says_that_it_has_no_bands():
+def test_a_padded_model_has_no_bands():
     c = torch.randn(9, 8, generator=torch.Generator().manual_seed(0))
     v = SineModes(8).decode(c, 17)
     with pytest.raises(TransduceError, match="no leave-one-out residuals"):
         descent(2).regress(ExampleSet(v, v)).predict(v)
 
 
-def test_a_model_with_memory_comes_back_from_its_file(tmp_path):
+def test_a_padded_model_is_saved_and_loaded(tmp_path):
     T = descent(2)
     T.save_pretrained(tmp_path / "T.safetensors")
     task = padded(*linear_task(n=10, m=3)[:3])
@@ -237,59 +247,8 @@ def test_a_model_with_memory_comes_back_from_its_file(tmp_path):
     assert T.U.decode(T(*task), 17).shape == (1, 3, 17)
 
 
-def test_low_frequencies_come_first_and_like_ones_together():
-    assert SineModes(3, channels=2).order().tolist() == [0, 3, 1, 4, 2, 5]
-    space = FourierModes((2, 2), channels=2)
-    frequencies = space.frequencies().repeat(2, 1)[space.order()]
-    assert sorted(space.order().tolist()) == list(range(space.size))
-    assert frequencies[:4].max() == 0 and (frequencies.amax(1).diff() >= 0).all()
-
-
-@pytest.mark.parametrize("muon_lr", [0.0, 0.02])
-def test_kernels_have_rates_of_their_own(muon_lr):
-    T = descent(1)
-    rates = {}
-    for optimiser in make_optimisers(T, 1e-3, muon_lr, kernel_rate=0.1):
-        for group in optimiser.param_groups:
-            rates |= {id(p): group["lr"] for p in group["params"]}
-    kernels = {name: rates[id(p)] for name, p in T.named_parameters() if ".kappa." in name}
-    others = {
-        name: rates[id(p)]
-        for name, p in T.named_parameters()
-        if p.requires_grad and ".kappa." not in name
-    }
-    usual = {2: muon_lr or 1e-3, 0: 1e-3, 1: 1e-3}
-    assert kernels == pytest.approx(
-        {name: 0.1 * usual[T.get_parameter(name).ndim] for name in kernels}
-    )
-    assert others == pytest.approx({name: usual[T.get_parameter(name).ndim] for name in others})
-
-
-def test_a_rate_of_zero_leaves_kernels_as_they_are():
-    class Lines:
-        def sample_task(self, n, m, generator):
-            v = torch.randn(n + m, 17, generator=generator)
-            return Task(ExampleSet(v[:n], v[:n]), ExampleSet(v[n:], v[n:]))
-
-    T, start = descent(1), descent(1)
-    metatrain(
-        T, Lines(), Training(steps=3, tasks=1, n=(4, 4), queries=2, warmup=0, kernel_rate=0.0)
-    )
-    same = {
-        name: torch.equal(p, start.get_parameter(name))
-        for name, p in T.named_parameters()
-        if p.requires_grad
-    }
-    assert all(same[name] == (".kappa." in name) for name in same)
-
-
-def test_a_rate_below_zero_is_refused():
-    with pytest.raises(TransduceError, match="kernel_rate=-1"):
-        Training(steps=1, kernel_rate=-1.0)
-
-
-def test_the_recipe_of_burgers_softmax_begins_as_a_regression():
-    """Before any training, of fields that it has never seen."""
+def test_the_recipe_of_burgers_softmax_starts_as_a_regression():
+    """Before any training, on fields of Burgers' equation."""
     chosen = recipe("burgers-softmax")
     torch.manual_seed(0)
     T = models.build(chosen.model)
@@ -301,23 +260,3 @@ def test_the_recipe_of_burgers_softmax_begins_as_a_regression():
         chosen.moved
         and relative_mse(T.regress(task.examples)(task.queries.v), task.queries.u) < 0.3
     )
-
-
-def test_a_unit_is_that_of_coefficients_alone():
-    plain, fine = FourierModes((3, 3), channels=2), FourierModes((3, 3), channels=2, unit=0.01)
-    f = torch.randn(4, 2, 9, 9, generator=torch.Generator().manual_seed(0))
-    assert torch.allclose(fine.encode(f), 100 * plain.encode(f))
-    assert torch.allclose(
-        fine.decode(fine.encode(f), (12, 12)), plain.decode(plain.encode(f), (12, 12)), atol=1e-6
-    )
-    scattered = torch.rand(60, 2, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
-    values = torch.randn(4, 2, 60, generator=torch.Generator().manual_seed(2))
-    assert torch.allclose(
-        fine.encode(values, scattered), 100 * plain.encode(values, scattered), rtol=1e-4, atol=1e-4
-    )
-    c = fine.encode(f)
-    assert fine.isometry((9, 9)) * c.square().sum() == pytest.approx(
-        fine.decode(c, (9, 9)).square().sum().item(), rel=1e-5
-    )
-    with pytest.raises(TransduceError, match="expected a positive number"):
-        FourierModes((3, 3), unit=0.0)
