@@ -87,7 +87,7 @@ class Remembering:
         error = metatrain(
             learner, windows, training, validation=validation, out=out, fabric=fabric, until=until
         )
-        whole.layers.load_state_dict(learner.layers.state_dict())
+        whole.steps[-1].load_state_dict(learner.steps[-1].state_dict())
         return whole, error
 
 

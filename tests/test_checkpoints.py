@@ -214,10 +214,13 @@ def test_nan_stops_it_and_keeps_the_checkpoint(tmp_path):
 
 
 def test_a_checkpoint_from_before_an_option_goes_on_if_it_is_at_its_default(tmp_path):
-    """As if kernel_rate and ridges were new."""
+    """As if kernel_rate and the temperature of kernels were new."""
     metatrain(small_transducer(), Scalings(), replace(TRAINING, steps=3), out=tmp_path)
     state = torch.load(tmp_path / "checkpoint.pt", weights_only=True)
-    del state["identity"]["training"]["kernel_rate"], state["identity"]["model"]["ridges"]
+    identity = state["identity"]
+    del identity["training"]["kernel_rate"]
+    for layer in identity["model"]["layers"]:
+        del layer["kappa"]["tau"]
     torch.save(state, tmp_path / "checkpoint.pt")
     with pytest.raises(TransduceError, match=r"another run \(kernel_rate 1.0 there and 0.5 here\)"):
         metatrain(small_transducer(), Scalings(), replace(TRAINING, kernel_rate=0.5), out=tmp_path)

@@ -403,7 +403,8 @@ def test_generate_from_bad_requests(tmp_path):
 def tiny_recipe(monkeypatch):
     """A recipe that trains in a second, under the name "tiny"."""
     space = {"space": "SineModes", "modes": 8}
-    model = {"V": space, "U": space, "depth": 1, "heads": 1, "width": 4, "hidden": 8}
+    sizes = {"depth": 1, "heads": 1, "width": 4, "hidden": 8}
+    model = {"model": "softmax", "V": space, "U": space, **sizes}
     training = Training(steps=2, tasks=2, n=(3, 6), queries=2, validation_tasks=1)
     family = AdvectionDiffusionReaction(points=41, steps=2)
     monkeypatch.setitem(

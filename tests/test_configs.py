@@ -70,7 +70,9 @@ def test_builders_describe_and_build(name, tmp_path):
 
 
 def test_every_builder_is_tested():
-    assert {model["model"] for model in BUILT.values()} == set(models.BUILDERS)
+    """Those of the library; the paper adds its own."""
+    own = {name for name, build in models.BUILDERS.items() if build.__module__ == models.__name__}
+    assert {model["model"] for model in BUILT.values()} == own
 
 
 @pytest.mark.parametrize("builder", models.BUILDERS.values(), ids=lambda builder: builder.__name__)

@@ -92,7 +92,7 @@ def test_the_memory_alone_is_what_a_context_is_added_to(tmp_path):
         np.array([3000]),
     )
     with torch.no_grad():
-        for parameter in T.layers[0].kappa.parameters():
+        for parameter in T.layers[1].kappa.parameters():
             parameter.fill_(-5.0)
     context = setting.days(previous_week(whole, whole.time[3000]))
     found = setting.day_errors(Lab(TINY, tmp_path, "part"), lambda: T, lambda day: context, at)
