@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+import zipfile
 from dataclasses import dataclass, replace
 
 import pytest
@@ -182,7 +183,10 @@ def test_a_damaged_or_foreign_checkpoint(tmp_path, spoil, monkeypatch):
         checkpoint.write_bytes(checkpoint.read_bytes()[:1000])
     elif spoil == "flipped bit":
         content = bytearray(checkpoint.read_bytes())
-        content[len(content) // 2] ^= 4
+        with zipfile.ZipFile(checkpoint) as archive:
+            largest = max(archive.infolist(), key=lambda entry: entry.file_size)
+        end = content.index(b"PK\x03\x04", largest.header_offset + 4)
+        content[end - largest.file_size // 2] ^= 4
         checkpoint.write_bytes(content)
     elif spoil == "text":
         checkpoint.write_text("hello")

@@ -104,12 +104,9 @@ def test_weights_are_found_in_whichever_folder_lists_them(moved):
     assert weights.load("adr-softmax")[1]["recipe"]["name"] == "adr-softmax"
 
 
-@pytest.mark.parametrize("listed", [False, True])
-def test_without_the_repository_their_name_says_where_they_are(moved, listed):
-    bundled, paper = moved
+def test_without_the_repository_their_name_says_where_they_are(moved):
+    _, paper = moved
     (paper.parent / "__init__.py").unlink()
-    if listed:
-        shutil.copy(paper / "checksums.json", bundled)
     with pytest.raises(
         TransduceError, match=r"'adr-softmax' is not part.*paper/pretrained/\. Clon"
     ):
