@@ -14,7 +14,7 @@ import xarray as xr
 from conftest import run
 
 import transduce
-from transduce import Euclidean, ExampleSet, SineModes, TransduceError, Transducer, weights
+from transduce import Euclidean, ExampleSet, SineModes, TransduceError, Transducer, models, weights
 from transduce.domains import READS, Domain, Queries, Request, card_entry, domain, of, reads
 from transduce.kernels import Kappa
 from transduce.legacy import domain_of
@@ -27,7 +27,7 @@ LAT, LON = (60.0, 50.0, 40.0), (-10.0, 0.0, 10.0, 20.0)
 
 def small(V, U, **options):
     torch.manual_seed(0)
-    return Transducer(V, U, depth=1, heads=1, width=4, hidden=8, **options).eval()
+    return models.softmax(V, U, depth=1, heads=1, width=4, hidden=8, **options).eval()
 
 
 def of_functions():
@@ -41,7 +41,7 @@ def of_images():
 
 
 def of_climate():
-    T = Transducer(Region(LAT, LON), Region(LAT, LON), depth=1, kappa="metric").eval()
+    T = models.region(Region(LAT, LON), Region(LAT, LON)).eval()
     fields = days(50, seed=1)
     T.V.measure(torch.from_numpy(fields.t.values))
     T.U.measure(torch.from_numpy(fields.msl.values))

@@ -10,7 +10,7 @@ from scalings import TRAINING, Scalings, parameters
 
 from paper import losses as special
 from paper.baselines import Gpicl
-from transduce import ExampleSet, Training, TransduceError, metatrain, weights
+from transduce import ExampleSet, Training, TransduceError, metatrain, models, weights
 from transduce.metatraining import (
     LOSSES,
     Episode,
@@ -22,7 +22,6 @@ from transduce.metatraining import (
 )
 from transduce.random_fields import generator_for
 from transduce.spaces import SineModes
-from transduce.transducer import Transducer
 
 GENERAL = ("relative_l2", "relative_mse", "squared", "log_l2")
 
@@ -53,8 +52,8 @@ class OfTheFirstQuery(Loss):
 def with_exact_residuals():
     """A model whose leave-one-out residuals are those of a regression from the other examples."""
     torch.manual_seed(0)
-    prior = {"channels": 4, "layers": 1, "modes": 4, "grid": 33}
-    return Transducer(SineModes(16), SineModes(16), depth=0, prior=prior)
+    network = {"channels": 4, "layers": 1, "modes": 4, "grid": 33}
+    return models.spectral(SineModes(16), SineModes(16), **network)
 
 
 def alone(x):
@@ -181,7 +180,7 @@ def test_bad_losses():
 
 @pytest.mark.parametrize("loss", GENERAL)
 def test_every_loss_descends(loss):
-    T = small_transducer(kappa="representer", depth=1, feature_layers=1).float()
+    T = small_transducer("representer", depth=1, feature_layers=1).float()
     before = metatrain(
         T,
         Scalings(),
@@ -221,6 +220,6 @@ def test_examples_count_too_each_left_out():
 
 
 def test_what_cannot_leave_examples_out_says_so():
-    T = Transducer(SineModes(8), SineModes(8), depth=1, heads=1, width=8, hidden=8)
+    T = models.softmax(SineModes(8), SineModes(8), depth=1, heads=1, width=8, hidden=8)
     with pytest.raises(TransduceError, match="left_out=True"):
         metatrain(T, Scalings(), Training(steps=1, left_out=True))
