@@ -356,9 +356,8 @@ def main(
     """Time everything, print the table, write the rows."""
     sizes = QUICK if quick else Sizes()
     torch.set_num_threads(1)
-    lines = [
-        line for name in MODELS for line in against_n(name, sizes)
-    ]  # first: the children's peak starts from this process
+    # First: the children's peak starts from this process.
+    lines = [line for name in MODELS for line in against_n(name, sizes)]
     with threadpool_limits(1):
         family = AdvectionDiffusionReaction()
         task = family.sample_task(100, 50, generator_for("test", 0))

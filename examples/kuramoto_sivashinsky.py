@@ -43,9 +43,8 @@ def solve(s, L, nu, t, step=STEP):
     h, k = t / steps, 2 * torch.pi / L * torch.arange(POINTS // 2 + 1)
     linear = h * (k**2 - nu * k**4).double()
     circle = torch.exp(2j * torch.pi * (torch.arange(32).double() + 0.5) / 32)
-    z = (
-        linear[:, None] + circle
-    )  # the weights are means over a circle, where nothing cancels (Kassam and Trefethen 2005)
+    # The weights are means over a circle, where nothing cancels (Kassam and Trefethen 2005).
+    z = linear[:, None] + circle
     ez, whole, half = z.exp(), linear.exp(), (linear / 2).exp()
     weights = (
         ((z / 2).exp() - 1) / z,
@@ -55,9 +54,8 @@ def solve(s, L, nu, t, step=STEP):
     q, f_1, f_2, f_3 = (
         h * w.mean(1).real for w in (*weights, (-4 - 3 * z - z**2 + ez * (4 - z)) / z**3)
     )
-    slope = (
-        -0.5j * k * (torch.arange(len(k)) < POINTS / 3)
-    )  # without the modes onto which squares would fold
+    # Without the modes onto which squares would fold.
+    slope = -0.5j * k * (torch.arange(len(k)) < POINTS / 3)
 
     def N(c):  # -d_x (s^2 / 2)
         return slope * torch.fft.rfft(torch.fft.irfft(c, n=POINTS) ** 2)
@@ -146,9 +144,8 @@ def main(out, operators, steps, unseen, results):
     }
     rows = []
     for name, regressor in regressors.items():
-        count = (
-            max(1, unseen // 5) if name == "local-kernel-ridge" else unseen
-        )  # which takes half a minute for each
+        # Which takes half a minute for each.
+        count = max(1, unseen // 5) if name == "local-kernel-ridge" else unseen
         measured = transduce.evaluate(regressor, family, SIZES, count, generator_for("test", 2024))
         rows += [{"regressor": name, **row} for row in summarise(measured)]
     command = shlex.join(["python", "examples/kuramoto_sivashinsky.py", *sys.argv[1:]])

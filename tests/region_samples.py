@@ -21,10 +21,11 @@ def days(n, seed=0):
     return ExampleSet(v, 101_000 + 60 * (v - 280).roll(1, 2) + 3 * (v - 280) ** 2)
 
 
+# Fields as a whole, and near each of four places.
 COMPARED = [
     {},
     {"slopes": 1.0, "reach": 12.0, "block": 2},
-]  # fields as a whole, and near each of four places
+]
 everywhere_and_near = pytest.mark.parametrize("compared", COMPARED, ids=["everywhere", "near"])
 
 

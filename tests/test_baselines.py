@@ -140,9 +140,8 @@ def test_identity_answers_with_what_it_is_asked_and_refuses_unequal_grids(arrays
 
 def test_nearest_neighbours_return_an_example_that_settles_the_query(arrays):
     v, u, _ = arrays
-    repeated = ExampleSet(
-        np.repeat(v, 3, 0), np.repeat(u, 3, 0)
-    )  # one neighbour or three: no error when one is left out
+    # One neighbour or three: no error when one is left out.
+    repeated = ExampleSet(np.repeat(v, 3, 0), np.repeat(u, 3, 0))
     assert np.allclose(rival("nearest-neighbours").regress(repeated)(v), u)
 
 

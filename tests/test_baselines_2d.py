@@ -176,10 +176,11 @@ def test_local_ridge_refuses_unlike_functions(v, u):
 
 def test_fno_keeps_frequencies_of_both_signs_along_every_axis():
     O = QUICK["fno"]().regress(ExampleSet(smooth(2), smooth(2)))
+    # The last axis of a real transform has no negative ones.
     assert tuple(O.network.fno_blocks.convs[0].weight.shape)[-2:] == (
         7,
         4,
-    )  # the last axis of a real transform has no negative ones
+    )
 
 
 def test_fno_learns_a_function_of_two_variables_and_answers_on_any_grid():

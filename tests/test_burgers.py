@@ -121,9 +121,8 @@ def quarter_turn(s: torch.Tensor) -> torch.Tensor:
 def test_rotations_commute_with_the_operator():
     O, v = Burgers2dOperator(0.1), fields(2, 64, 0.3)
     torch.testing.assert_close(O(quarter_turn(v)), quarter_turn(O(v)), rtol=0, atol=1e-12)
-    assert (
-        relative_l2(O(v.flip(1)), O(v).flip(1)) > 0.1
-    )  # exchanging the components alone is no symmetry
+    # Exchanging the components alone is no symmetry.
+    assert relative_l2(O(v.flip(1)), O(v).flip(1)) > 0.1
 
 
 def test_a_moving_observer_sees_the_same():
@@ -159,9 +158,8 @@ def test_a_resolution_of_its_own_makes_the_grid_of_v_immaterial():
     for strides in ((2, 2), (1, 2), (4, 1)):
         coarse = tuple(slice(None, None, stride) for stride in strides)
         torch.testing.assert_close(O(fine[(..., *coarse)]), u[(..., *coarse)], rtol=0, atol=1e-10)
-    assert (
-        relative_l2(Burgers2dOperator(0.1)(fine[..., ::2, ::2]), u[..., ::2, ::2]) > 1e-3
-    )  # 64 points do not resolve these fronts
+    # 64 points do not resolve these fronts.
+    assert relative_l2(Burgers2dOperator(0.1)(fine[..., ::2, ::2]), u[..., ::2, ::2]) > 1e-3
 
 
 def test_gradients_reach_v():
@@ -225,9 +223,8 @@ def test_the_random_field_has_the_covariance_it_claims():
     assert (measured - expected).abs().max() < 0.02
     assert drawn.dtype == torch.float64
     assert drawn.mean(0).abs().max() < 5 / n**0.5
-    assert (
-        abs(periodic_field(n, 4, 0.5, generator_for("train", 1)).square().mean() - 1) < 0.05
-    )  # however long it is
+    # However long it is.
+    assert abs(periodic_field(n, 4, 0.5, generator_for("train", 1)).square().mean() - 1) < 0.05
 
 
 def test_equal_generators_draw_the_same_functions_on_every_grid():
@@ -256,9 +253,10 @@ def test_examples_and_queries_are_draws_of_their_own():
     v = torch.cat([task.examples.v, task.queries.v]).flatten(1)
     correlation = torch.corrcoef(v) - torch.eye(8)
     assert correlation.abs().max() < 0.9
+    # Nor are the components one draw.
     assert (
         abs(torch.corrcoef(torch.stack([v[:, :256].flatten(), v[:, 256:].flatten()]))[0, 1]) < 0.5
-    )  # nor are the components one draw
+    )
 
 
 def test_what_is_reported():

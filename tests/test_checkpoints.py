@@ -44,9 +44,8 @@ def test_resumed_equals_uninterrupted(tmp_path):
 class _StopAfter(Scalings):
     def __init__(self, steps):
         super().__init__()
-        self.draws_left = (
-            64 + 2 * steps
-        )  # 64 tasks measure the spread of the inputs; then two tasks a step
+        # 64 tasks measure the spread of the inputs; then two tasks a step.
+        self.draws_left = 64 + 2 * steps
 
     def sample_task(self, n, m, generator):
         self.draws_left -= 1

@@ -19,9 +19,10 @@ from transduce.transducer import Transducer
 from transduce.types import ExampleSet, TransduceError
 
 RNG = np.random.default_rng(0)
+# Zero at both ends.
 V, U, QUERIES = (
     np.pad(RNG.standard_normal((n, 31)), ((0, 0), (1, 1))).astype(np.float32) for n in (5, 5, 3)
-)  # zero at both ends
+)
 
 
 @pytest.fixture

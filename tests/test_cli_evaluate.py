@@ -168,9 +168,8 @@ def test_evaluate_on_a_bad_family(model):
     )
 
 
-OPERATORS = np.pad(
-    np.random.default_rng(1).standard_normal((3, 12, 31)), ((0, 0), (0, 0), (1, 1))
-)  # zero at both ends
+# Zero at both ends.
+OPERATORS = np.pad(np.random.default_rng(1).standard_normal((3, 12, 31)), ((0, 0), (0, 0), (1, 1)))
 OWN = {"v": OPERATORS, "u": OPERATORS * np.arange(1, 4)[:, None, None]}
 
 
@@ -182,10 +181,11 @@ def test_evaluate_on_data_of_ones_own(model, tmp_path, suffix):
     assert result.exit_code == 0, result.output
     assert data.name in result.stdout
     rows = without_seconds(out)
+    # Of the usual sizes, what fits beside the queries.
     assert [row["n"] for row in rows if row["regressor"] == "linear-ridge"] == [
         5,
         10,
-    ]  # of the usual sizes, what fits beside the queries
+    ]
     assert {(row["operators"], row["functions"]) for row in rows} == {(3, 6)}
     command = shlex.split(json.loads(out.read_text())["command"])[1:]
     assert f"--data {data}" in " ".join(command) and "--k-max" not in command

@@ -162,12 +162,13 @@ def test_longitudes_have_one_convention():
     for lon in (pacific, (pacific + 180) % 360 - 180, pacific[::-1]):
         found, stood = eastward(lon)
         assert found.tolist() == pacific.tolist() and ((lon[stood] - found) % 360 == 0).all()
+    # A seam that is given twice.
     assert eastward([0.0, 90.0, 180.0, 270.0, 360.0])[0].tolist() == [
         -180,
         -90,
         0,
         90,
-    ]  # a seam that is given twice
+    ]
     assert eastward([-170.0, 170.0])[0].tolist() == [170, 190]
 
 
@@ -332,9 +333,8 @@ def test_gaps_are_counted_in_steps():
         ("2001-02-09", "2001-02-11", 1),
     ]
     months = on(np.delete(np.arange("1999-01", "2005-01", dtype="datetime64[M]"), [13, 14]))
-    assert months.step == (1, "M") and [g.missing for g in months.gaps()] == [
-        2
-    ]  # months of any length follow each other
+    # Months of any length follow each other.
+    assert months.step == (1, "M") and [g.missing for g in months.gaps()] == [2]
     assert on(np.arange("1999", "2005", dtype="datetime64[Y]")).gaps() == []
     seasons = on(np.arange("1999-03", "2005-03", 3, dtype="datetime64[M]"))
     assert seasons.step == (3, "M") and seasons.gaps() == []
@@ -469,9 +469,8 @@ def test_era5_at_noon_keeps_its_places():
                 and len(fields) == 1
             )
     square = regridded(fields, np.linspace(90, -90, 72), np.arange(-180, 180, 5.0))
-    assert (
-        square.v.shape == (1, 72, 72) and square.v[0, 0].std() < 1e-3
-    )  # at the pole all longitudes are one place
+    # At the pole all longitudes are one place.
+    assert square.v.shape == (1, 72, 72) and square.v[0, 0].std() < 1e-3
 
 
 def test_the_pacific_is_not_cut_at_the_date_line():

@@ -27,10 +27,11 @@ def test_the_week_before_ends_a_lag_before_the_date():
     assert days(fields, previous_week(fields, "2008-03-10")) == [
         str(d) for d in np.arange("2008-02-18", "2008-03-04", dtype="datetime64[D]")
     ]
+    # A date that is not in it.
     assert days(fields, previous_week(fields, "2010-01-03T18", n=2, lag=4)) == [
         "2009-12-29",
         "2009-12-30",
-    ]  # a date that is not in it
+    ]
 
 
 def test_the_year_before_is_centred_on_the_same_date():
@@ -75,9 +76,8 @@ def test_windows_go_by_the_step_of_the_data():
     assert months.time[previous_week(months, "1995-02", n=2, lag=1)].astype("datetime64[M]").astype(
         str
     ).tolist() == ["1994-12", "1995-01"]
-    assert (
-        months.said(months.time[previous_year(months, "1995-02", n=30)[-1]]) == "1995-01"
-    )  # a long one stops before the date
+    # A long one stops before the date.
+    assert months.said(months.time[previous_year(months, "1995-02", n=30)[-1]]) == "1995-01"
     years = on(np.arange("1990", "2010", dtype="datetime64[Y]"))
     assert years.time[previous_year(years, "2005", n=3)].astype("datetime64[Y]").astype(
         str
@@ -125,9 +125,10 @@ def test_tasks_are_distinct_steps_of_one_window():
         )
         assert torch.equal(task.examples.u, -task.examples.v)
         steps = sorted(torch.cat([task.examples.v, task.queries.v])[:, 0, 0].int().tolist())
+        # None across the gap.
         assert steps == list(range(steps[0], steps[0] + 20)) and (steps[-1] < last) == (
             steps[0] < last
-        )  # none across the gap
+        )
         spans.add(steps[0])
     assert spans == {*range(21), *range(40, 70)}  # all of those that there are
     assert len(family.sample_task(3, 1, generator_for("train", 0)).examples) == 3
@@ -170,17 +171,15 @@ def test_regridding_is_exact_for_bilinear_functions():
     lat, lon = np.array([60.0, 58.0, 51.0, 50.0]), np.array([-20.0, -15.0, -14.0, 3.0])
     fine = regridded(bilinear(lat, lon), np.linspace(50, 60, 23), np.linspace(-20, 3, 37))
     assert same(fine, bilinear(np.linspace(60, 50, 23), np.linspace(-20, 3, 37)))
-    assert same(
-        regridded(fine, fine.lat[::-1], fine.lon + 360), fine
-    )  # on its own grid, given in another form
+    # On its own grid, given in another form.
+    assert same(regridded(fine, fine.lat[::-1], fine.lon + 360), fine)
 
 
 def test_regridding_goes_round_the_globe():
     lat, lon = np.array([90.0, 0.0, -90.0]), np.arange(-180, 180, 10.0)
     time = np.array(["2001-01-01"], dtype="datetime64[s]")
-    values = np.broadcast_to(np.abs(lon), (1, 3, 36)).astype(
-        np.float32
-    )  # linear on both sides of the date line
+    # Linear on both sides of the date line.
+    values = np.broadcast_to(np.abs(lon), (1, 3, 36)).astype(np.float32)
     coarse = ClimateFields(values, values, time, lat, lon)
     fine = regridded(coarse, [45.0, -45.0], np.arange(0, 360, 2.5))
     assert (
@@ -215,9 +214,8 @@ def test_latitudes_count_by_area():
     )
     errors = np.zeros((2, 181, 8))
     errors[:, np.abs(lat) <= 30] = 1
-    assert latitude_weighted_mse(errors, 0 * errors, lat) == pytest.approx(
-        0.5, abs=0.01
-    )  # half of the globe
+    # Half of the globe.
+    assert latitude_weighted_mse(errors, 0 * errors, lat) == pytest.approx(0.5, abs=0.01)
     u = torch.from_numpy(errors).requires_grad_()
     latitude_weighted_mse(u, torch.zeros_like(u), lat).backward()
     assert torch.allclose(u.grad, 2 * u * torch.from_numpy(weights)[:, None] / u.numel())

@@ -16,9 +16,6 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 MOST_PARAMETERS, MOST_ANY, LONGEST_FUNCTION, LONGEST_FILE = 5, 0.08, 50, 300
 CONTRACTS = {"Space", "Kappa", "Fit", "Reading", "Gram", "Candidates"}
 MAY_KNOW_TYPES = ("spaces/", "kernels/", "legacy.py")
-outside_the_core = pytest.mark.xfail(
-    strict=False, reason="experiments, figures, training, storage and the command line move"
-)
 
 
 def short(path):
@@ -85,7 +82,6 @@ def test_a_kernel_needs_two_methods():
     assert required == ["condition", "forward"]
 
 
-@outside_the_core
 def test_few_signatures_contain_any():
     signatures = {
         f"{short(path)}:{function.lineno} {function.name}": any(
@@ -101,7 +97,6 @@ def test_few_signatures_contain_any():
     )
 
 
-@outside_the_core
 def test_functions_are_short():
     long = {
         f"{short(path)}:{function.lineno} {function.name}": length
@@ -112,13 +107,11 @@ def test_functions_are_short():
     assert long == {}
 
 
-@outside_the_core
 def test_files_are_short():
     lengths = {short(path): len(path.read_text().splitlines()) for path in FILES}
     assert {name: length for name, length in lengths.items() if length > LONGEST_FILE} == {}
 
 
-@outside_the_core
 def test_concrete_types_stay_where_they_are_defined():
     """Elsewhere, code asks a space or a kernel, and does not ask what it is."""
     known = concrete_types()

@@ -154,9 +154,8 @@ def test_every_stored_operator_is_evaluated_once(stored):
 def test_stored_tasks(stored):
     drawn = list(draw_tasks(stored, 4, 8, 3, generator_for("test", 0)))
     assert len({operator for operator, _, _ in drawn}) == 3
-    assert len({seed for _, seed, _ in drawn}) == 3 and all(
-        seed >> 30 == 2 for _, seed, _ in drawn
-    )  # "test"
+    # "test".
+    assert len({seed for _, seed, _ in drawn}) == 3 and all(seed >> 30 == 2 for _, seed, _ in drawn)
     for operator, _, task in drawn:
         assert (len(task.examples), len(task.queries)) == (4, 8)
         numbers = torch.cat([task.examples.v[:, 0], task.queries.v[:, 0]])

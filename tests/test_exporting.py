@@ -33,13 +33,14 @@ from transduce.spaces import Padded, Patches
 from transduce.storage import write_arrays
 
 RESULTS = Path(__file__).parents[1] / "results" / "benchmarks" / "export.json"
+# Those of fields take longer; benchmarks/export.py has them.
 LIVE = [
     "adr",
     "adr-softmax",
     "images",
     "images-softmax",
     "climate-europe",
-]  # those of fields take longer; benchmarks/export.py has them
+]
 
 
 @pytest.mark.parametrize("name", LIVE)
@@ -52,9 +53,8 @@ def test_bundled_models(bundled, name):
     assert (about["model"], about["examples"]) == (name, "50")
     assert json.loads(about["u_at"]) == {"grid": [*O.examples.u.shape[-O.T.U.dims :]]}
     onnx.checker.check_model(written.path, full_check=True)
-    assert (
-        str(Path(__file__).parents[1]).encode() not in written.path.read_bytes()
-    )  # no path of this machine
+    # No path of this machine.
+    assert str(Path(__file__).parents[1]).encode() not in written.path.read_bytes()
 
 
 def test_every_bundled_model_was_measured():
@@ -225,9 +225,8 @@ def test_bad_input_costs_no_time(pairs, tmp_path, monkeypatch):
 
 
 def test_the_command(model, tmp_path):
-    v, u = np.pad(
-        np.random.default_rng(0).standard_normal((2, 5, 31)), ((0, 0), (0, 0), (1, 1))
-    )  # zero at both ends
+    # Zero at both ends.
+    v, u = np.pad(np.random.default_rng(0).standard_normal((2, 5, 31)), ((0, 0), (0, 0), (1, 1)))
     write_arrays(tmp_path / "pairs.npz", {"v": v, "u": u})
     out = tmp_path / "operator.onnx"
     arguments = ("export", "--model", model, "--examples", tmp_path / "pairs.npz", "--out")

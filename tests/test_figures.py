@@ -456,9 +456,10 @@ def test_maps_of_one_unit_share_their_colours_and_errors_have_zero_in_the_middle
     rows[1]["panels"][1]["values"][0][0] = 1050.0  # hPa
     rows[1]["panels"][3]["values"][0][0] = -9.0
     figures.maps(rows, tmp_path / "maps")
+    # Maps over insets, and columns.
     limits = np.array([axes.collections[0].get_clim() for axes in drawn[0].axes[:16]]).reshape(
         4, 4, 2
-    )  # maps over insets, and columns
+    )
     assert (limits == limits[0]).all()
     assert (limits[0, 1] == limits[0, 2]).all() and limits[0, 1, 1] == 1050 and limits[0, 0, 1] < 20
     assert limits[0, 3].tolist() == [-9, 9]
@@ -525,9 +526,8 @@ def test_no_two_regressors_look_alike():
         outliers.NAMES,
         climate,
     ):
-        assert len({look.shape for look in looks(together).values()}) == len(
-            together
-        )  # in one figure, some day
+        # In one figure, some day.
+        assert len({look.shape for look in looks(together).values()}) == len(together)
     assert LOOKS["adr"].width == max(look.width for look in LOOKS.values())
     with pytest.raises(TransduceError, match="Draw fewer"):
         looks([str(number) for number in range(len(LOOKS) + 1)])
@@ -563,8 +563,7 @@ def test_labels_do_not_cover_each_other(label):
     axes.plot(*zip(*(point[:2] for point in points), strict=True), "o")
     label(axes, points)
     figure.draw_without_rendering()
-    boxes = [
-        Text.get_window_extent(text).padded(-2) for text in axes.texts
-    ]  # without the lines that lead to the points
+    # Without the lines that lead to the points.
+    boxes = [Text.get_window_extent(text).padded(-2) for text in axes.texts]
     assert len(boxes) == 5
     assert not any(a.overlaps(b) for a, b in combinations(boxes, 2))

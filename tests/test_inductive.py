@@ -232,9 +232,8 @@ def test_networks_learn(name):
 def test_only_places_tell_patches_apart():
     """Without them, patches that change places change those of the answer."""
     fields = weather(lat=4, lon=4)
-    level = replace(
-        fields, v=fields.v - fields.v.mean(0), u=fields.u - fields.u.mean(0)
-    )  # so that means tell no place
+    # So that means tell no place.
+    level = replace(fields, v=fields.v - fields.v.mean(0), u=fields.u - fields.u.mean(0))
     swapped = replace(level, v=np.roll(level.v, 2, axis=2))
     for name, alike in (("vit", False), ("vit-without-positions", True)):
         rival = HERE[name](steps=20).fit(level)

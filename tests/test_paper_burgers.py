@@ -26,9 +26,8 @@ def test_outliers_are_hidden_where_it_is_said():
     examples, truth = contaminated(10.0, 0.4, 0.25, 8, generator_for("validation", 0))
     assert truth.sum() == 2
     decay = examples.u.flatten(1).square().sum(1) / examples.v.flatten(1).square().sum(1)
-    assert set(np.argsort(decay.numpy())[:2]) == set(
-        np.flatnonzero(truth)
-    )  # more viscosity, less energy left
+    # More viscosity, less energy left.
+    assert set(np.argsort(decay.numpy())[:2]) == set(np.flatnonzero(truth))
 
 
 def test_counts_of_hits():

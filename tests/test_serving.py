@@ -173,9 +173,8 @@ def test_operators_expire_and_make_room():
     with client(operators=operators, clock=clock) as server:
         first, second = regressed(server), regressed(server)
         clock.now = 50.0
-        assert (
-            server.get(f"/operators/{first}").status_code == 200
-        )  # used: from now on another 60 s
+        # Used: from now on another 60 s.
+        assert server.get(f"/operators/{first}").status_code == 200
         clock.now = 70.0
         assert "Send its examples again" in said(
             server.post(f"/operators/{second}/predict", **as_json(v=v_query)), 404
@@ -200,13 +199,11 @@ def test_operators_expire_and_make_room():
 def test_operators_take_no_more_bytes_than_they_may():
     each = held_bytes(O)
     alone, shared = (held_bytes(T.regress(ExampleSet(v, u_here))) for u_here in (v.copy(), v))
-    assert (
-        v.nbytes + u.nbytes < each == alone == shared + v.nbytes
-    )  # memory that is shared counts once
+    # Memory that is shared counts once.
+    assert v.nbytes + u.nbytes < each == alone == shared + v.nbytes
     wide = transducer(hidden=512)
-    assert held_bytes(wide.regress(ExampleSet(v, u))) < sum(
-        p.nbytes for p in wide.parameters()
-    )  # the model does not count
+    # The model does not count.
+    assert held_bytes(wide.regress(ExampleSet(v, u))) < sum(p.nbytes for p in wide.parameters())
     operators = Operators(most_bytes=2 * each)
     kept = [
         operators.add(Regressed("sines", T.regress(ExampleSet(v.copy(), u.copy())), 1.0, []))
@@ -314,9 +311,8 @@ def test_rate_of_each_address():
         TestClient(app, "http://localhost", client=(address, 1))
         for address in ("10.0.0.1", "10.0.0.2")
     )
-    assert [one.get("/health").status_code for _ in range(5)] == [200] * 4 + [
-        429
-    ]  # two seconds' worth at once
+    # Two seconds' worth at once.
+    assert [one.get("/health").status_code for _ in range(5)] == [200] * 4 + [429]
     assert one.get("/health").headers["retry-after"] == "1"
     assert other.get("/health").status_code == 200
     clock.now = 0.5

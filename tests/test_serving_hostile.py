@@ -206,9 +206,10 @@ def test_hostile_json(port, body, status, words):
 
 def test_what_is_not_http(port):
     assert conversation(port, b"\x16\x03\x01 hello\r\n\r\n").startswith(b"HTTP/1.1 400")
+    # Headers of 128 KiB.
     assert conversation(port, b"GET / HTTP/1.1\r\n" + b"A: " + b"a" * 2**17).startswith(
         b"HTTP/1.1 400"
-    )  # headers of 128 KiB
+    )
     assert conversation(port, head("Content-Length: -1")).startswith(b"HTTP/1.1 400")
     assert conversation(
         port,
@@ -241,9 +242,8 @@ def test_clients_that_hang_up(port):
     whole = head(f"Content-Length: {len(body)}") + body
     for sent in (b"", whole[:30], whole[:-10], whole):
         with socket.create_connection(("127.0.0.1", port)) as client:
-            client.setsockopt(
-                socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0)
-            )  # a reset, not a goodbye
+            # A reset, not a goodbye.
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             client.sendall(sent)
     assert healthy(port)
 
@@ -354,9 +354,10 @@ def test_more_connections_than_there_may_be(monkeypatch):
     with serving() as (port, _):
         idle = [socket.create_connection(("127.0.0.1", port)) for _ in range(10)]
         refused = health(port)
+        # Uvicorn's own.
         assert refused.status_code == 503 and refused.headers["content-type"].startswith(
             "text/plain"
-        )  # uvicorn's own
+        )
         for client in idle:
             client.close()
         wait_until(lambda: health(port).status_code == 200)

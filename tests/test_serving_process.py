@@ -59,9 +59,8 @@ def test_the_examples_run_and_the_server_stops(process, tmp_path, monkeypatch):
         strict=True,
     ):
         scale = np.abs(here).max()
-        np.testing.assert_allclose(
-            by_curl[name], here, atol=1e-5 * scale
-        )  # as many threads as the server has may round otherwise
+        # As many threads as the server has may round otherwise.
+        np.testing.assert_allclose(by_curl[name], here, atol=1e-5 * scale)
         np.testing.assert_allclose(found["answer"][name], finer, atol=1e-5 * scale)
     assert json.loads(Path("operator.json").read_text())["n"] == 50
 

@@ -95,9 +95,8 @@ def test_fourier_corner_blocks_in_2d():
     kept = torch.zeros_like(transform)
     for rows in (slice(0, 10), slice(-10, None)):
         kept[:, :, rows, :10] = transform[:, :, rows, :10]
-    kept[:, :, 10, 0] = transform[
-        :, :, 10, 0
-    ]  # the conjugate of (-10, 0), which a real function has too
+    # The conjugate of (-10, 0), which a real function has too.
+    kept[:, :, 10, 0] = transform[:, :, 10, 0]
     torch.testing.assert_close(
         space.decode(space.encode(f), (64, 64)), torch.fft.irfft2(kept, (64, 64))
     )
@@ -228,9 +227,8 @@ def test_functions_that_do_not_vanish_at_the_ends_are_told_so():
         space.check(
             f + 0.01 * torch.randn(3, 33, generator=torch.Generator().manual_seed(0)), None, "v"
         )
-        space.check(
-            f + 1, torch.linspace(0, 1, 33), "v"
-        )  # scattered: where the ends are is not known
+        # Scattered: where the ends are is not known.
+        space.check(f + 1, torch.linspace(0, 1, 33), "v")
     with pytest.warns(
         UserWarning, match=r"v is up to 1 at the ends of \[0, 1\]; .* Subtract a line"
     ):

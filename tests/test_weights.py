@@ -19,6 +19,7 @@ from transduce.types import Task
 
 FROZEN = Path(__file__).parent / "frozen"
 BUNDLED = weights.names()
+# Committed results name their weights by these.
 SHA256 = {
     "adr-softmax": "47e42e415620a31c60421f9f09bd28b1c6f49e21c134d91a5d47ddaeeeeef29b",
     "adr": "4ff3fffa7f442efb450e2f71e41fb112d71fea1c33d11de5c5cf4fc52a1e2cc6",
@@ -27,13 +28,14 @@ SHA256 = {
     "climate-europe": "83eaf4a50462c323006049f0806965e87fb9ad6689f05a48f207d28dc307f0da",
     "images-softmax": "fc42e06a4a63b22b26e38e5541b6ea5b09c6d26e5009519574e4076914496b64",
     "images": "4be13b6d7c5296170e38a93fba76b9709c0b93d285b3fc711cbbe97f2f0b6685",
-}  # committed results name their weights by these
+}
+# At most so much of a misled one's error.
 MISLED = {
     "burgers-softmax": 0.3,
     "images": 0.3,
     "images-softmax": 0.4,
     "climate-europe": 0.7,
-}  # at most so much of a misled one's error
+}
 
 
 class Weather:

@@ -46,9 +46,8 @@ def half_widths_of(
     deviations, each example left out."""
     n, sizes = len(residuals), residuals.abs().flatten(1)
     share = min(1.0, level * (1 + MARGIN / n))
-    smallest = (
-        1e-3 * _size(residuals + answers).mean()
-    )  # an answer of nothing says nothing of its error
+    # An answer of nothing says nothing of its error.
+    smallest = 1e-3 * _size(residuals + answers).mean()
 
     def scored(p: float) -> tuple[float, Tensor]:
         scales = (deviations * _size(answers).clamp(min=smallest) ** p)[:, None]

@@ -29,9 +29,8 @@ from .types import TransduceError
 
 NEEDED = ("onnx", "onnxscript", "onnxruntime")
 TOLERANCE = 1e-5  # how far from torch an answer may be, relative to the largest value
-LARGEST = (
-    2**31 - 2**20
-)  # bytes of constants: protobuf, of which files are made, has no more than 2 GB
+# Bytes of constants: protobuf, of which files are made, has no more than 2 GB.
+LARGEST = 2**31 - 2**20
 OPSET = 20  # the first with Gelu; ONNX Runtime reads it from 1.17 on
 
 

@@ -89,9 +89,8 @@ def _periodic_root(points: int, length_scale: float) -> Float[Tensor, "x r"]:
     j = torch.arange(-highest, highest + 1, dtype=torch.float64)
     x = torch.arange(points, dtype=torch.float64) / points
     variance = torch.exp(-2 * (torch.pi * length_scale * j) ** 2)
-    waves = torch.cos(2 * torch.pi * j * x[:, None]) + torch.sin(
-        2 * torch.pi * j * x[:, None]
-    )  # orthonormal
+    # Orthonormal.
+    waves = torch.cos(2 * torch.pi * j * x[:, None]) + torch.sin(2 * torch.pi * j * x[:, None])
     return waves * (variance / variance.sum()).sqrt()
 
 

@@ -94,9 +94,8 @@ def stability() -> Iterator[report.Row]:
         generator = generator_for("validation", 1, number)
         operators.append(family.sample_operator(generator))
         v = family.sample_inputs(2, generator)
-        states.append(
-            v * (operators[-1].solve(v)[1] <= BLOW_UP)[:, None]
-        )  # zero where the true solution blows up
+        # Zero where the true solution blows up.
+        states.append(v * (operators[-1].solve(v)[1] <= BLOW_UP)[:, None])
     for steps in EULER_STEPS:
         s = explicit_euler(operators, torch.stack(states), steps)
         unstable = ~(s.abs().amax((1, 2)) <= BLOW_UP)

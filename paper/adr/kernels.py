@@ -17,9 +17,8 @@ PAPER = {  # as it prints them, 7.33e5 too
     "l2": (1.71e-2, 6.98e-4, 7.33e5),
 }
 SIZES = (10, 100, 500)
-MODELS = {kappa: SOFTMAX | {"kappa": kappa} for kappa in PAPER} | {
-    "representer": REPRESENTER
-}  # the representer in one layer
+# The representer in one layer.
+MODELS = {kappa: SOFTMAX | {"kappa": kappa} for kappa in PAPER} | {"representer": REPRESENTER}
 
 
 def measure(lab: Lab) -> list[Row]:

@@ -18,17 +18,19 @@ from ..names import describe, weights_of
 
 MODELS = ("adr", "adr-softmax")
 IN_TABLE_1 = ("fno-paper", "fno-stopped", "deeponet-paper")  # measured at its n alone
+# Seconds to minutes for each operator.
 FITTED = (
     *IN_TABLE_1,
     "fno",
     "deeponet",
     "gaussian-process",
     "decision-tree",
-)  # seconds to minutes for each operator
+)
+# Baselines for periodic functions, which these are not.
 PERIODIC = (
     "local-kernel-ridge",
     "fno-periodic",
-)  # baselines for periodic functions, which these are not
+)
 REGRESSORS = (*MODELS, *(name for name in BASELINES if name not in PERIODIC))
 
 

@@ -47,6 +47,7 @@ VIT = {
     "lr": 3e-3,
     "steps": 4000,
 }
+# What did best in Europe on years that were held out: validation/climate_rivals.py.
 CHOSEN: dict[str, dict[str, Any]] = {
     "climatology": {"window": 45},
     "nearest-day": {"neighbours": 30},
@@ -80,7 +81,7 @@ CHOSEN: dict[str, dict[str, Any]] = {
         "lr": 3e-3,
         "steps": 2000,
     },
-}  # what did best in Europe on years that were held out: validation/climate_rivals.py
+}
 PERIODS = {"Y": 1, "M": 12}  # steps of a year; days have 365
 
 

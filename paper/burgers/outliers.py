@@ -57,9 +57,8 @@ def contaminated(
 def flagged_by_baselines(examples: ExampleSet, share: float) -> dict[str, np.ndarray]:
     modes = FourierModes((10, 10), channels=2)
     v, u = (modes.encode(f).numpy() for f in (examples.v, examples.u))
-    gamma = float(
-        1 / np.median(pdist(u, "sqeuclidean"))
-    )  # scikit-learn's own, 1, sees no difference between fields this small
+    # Scikit-learn's own, 1, sees no difference between fields this small.
+    gamma = float(1 / np.median(pdist(u, "sqeuclidean")))
     clusters = SpectralClustering(n_clusters=2, gamma=gamma, random_state=0).fit_predict(u)
     pairs = np.concatenate([v, u], 1)
     return {

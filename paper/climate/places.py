@@ -81,9 +81,8 @@ NORTH_PACIFIC = Place(
 WINTERS = Place(
     "winters", ("1949", "1979"), ("1980", "1989"), ("1990", "2010"), 5, 1, 22, 6, 1, 12, 3
 )
-FEWER: Mapping[tuple[str, str], Row] = {
-    ("winters", "fno"): {"steps": 400, "batch": 8}
-}  # for the time that they take
+# For the time that they take.
+FEWER: Mapping[tuple[str, str], Row] = {("winters", "fno"): {"steps": 400, "batch": 8}}
 COMPARED = {"slopes": 1.0, "level": 0.4}  # how fields are: as a whole
 GLOBE = Place(
     "globe", ("1948", "1989"), ("1990", "1999"), ("2000", "2013"), 15, 1, 100, 50, 10, 12, 5

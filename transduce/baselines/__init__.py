@@ -26,11 +26,12 @@ if TYPE_CHECKING:
     from .scikit import Scikit as Scikit
     from .scikit import nearest_example as nearest_example
 
+# Public names that are imported when first used.
 OF_SCIKIT_LEARN = {
     "Scikit": "scikit",
     "ScikitClassifier": "classifiers",
     "nearest_example": "scikit",
-}  # public names that are imported when first used
+}
 
 
 def _imported(module: str, name: str) -> Any:

@@ -94,9 +94,8 @@ class Fitting:
         self, optimiser: torch.optim.Optimizer, steps: int
     ) -> torch.optim.lr_scheduler.LRScheduler:
         if self.falling:
-            rising = max(
-                0.1, min(0.75, 1.5 / steps)
-            )  # torch divides by zero where a part has but one step
+            # Torch divides by zero where a part has but one step.
+            rising = max(0.1, min(0.75, 1.5 / steps))
             return torch.optim.lr_scheduler.OneCycleLR(
                 optimiser, self.lr, total_steps=steps, pct_start=rising
             )

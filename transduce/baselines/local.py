@@ -64,9 +64,8 @@ class LocalRidge:
                 "baseline out."
             )
         v, u = _fields(examples.v, "examples.v"), _fields(examples.u, "examples.u")
-        places = np.random.default_rng(self.seed).permutation(
-            v[:, 0].size
-        )  # of all points of all examples
+        # Of all points of all examples.
+        places = np.random.default_rng(self.seed).permutation(v[:, 0].size)
         spacing, gamma, ridge = self._choice(v, u - v, places)
         window, fitted = Window(self.across, spacing), places[: self.points]
         w = window.of(v, fitted)

@@ -68,9 +68,8 @@ class Scikit:
             numbers.shape[1] / u.shape[1]
         ) ** 0.5  # the mean square of the outputs is that of u, as a likelihood asks
         with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore", ConvergenceWarning
-            )  # a covariance at the end of its range is an answer
+            # A covariance at the end of its range is an answer.
+            warnings.simplefilter("ignore", ConvergenceWarning)
             fitted = self.estimator(len(v)).fit(v, scale * numbers)
         return ScikitOperator(
             fitted, directions / scale, tuple(examples.v.shape[1:]), tuple(examples.u.shape[1:])
@@ -96,9 +95,8 @@ def nearest_neighbours() -> Scikit:
     """The number of neighbours and their weights chosen by cross-validation."""
 
     def estimator(n: int) -> Any:
-        few = [
-            k for k in NEIGHBOURS if k <= n - -(-n // FOLDS)
-        ]  # as many as the smallest part trained on
+        # As many as the smallest part trained on.
+        few = [k for k in NEIGHBOURS if k <= n - -(-n // FOLDS)]
         return cross_validated(
             KNeighborsRegressor(1), {"n_neighbors": few, "weights": ["uniform", "distance"]}, n
         )

@@ -115,9 +115,10 @@ class AdvectionDiffusionReactionOperator:
     ) -> tuple[Float[Tensor, "*b n x"], Float[Tensor, "*b n"]]:
         """The states at time t from those at 0, on the internal grid, and how large each became on
         the way."""
+        # K h / 2.
         growth = torch.as_tensor(self.k * self.t / (2 * self.steps), dtype=torch.float64)[
             ..., None, None
-        ]  # k h / 2
+        ]
         inner, largest = s[..., 1:-1], s.abs().amax(-1)
         for _ in range(self.steps):
             inner = _react(_react(inner, growth) @ self._flow, growth)

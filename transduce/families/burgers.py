@@ -167,9 +167,8 @@ def _refine(s: Float[Tensor, "n 2 x y"], axis: int, stride: int) -> Float[Tensor
     points = s.shape[axis]
     modes = torch.fft.rfft(s.transpose(axis, -1))
     if points % 2 == 0:
-        modes = torch.cat(
-            [modes[..., :-1], modes[..., -1:] / 2], -1
-        )  # half of the last mode is its conjugate's
+        # Half of the last mode is its conjugate's.
+        modes = torch.cat([modes[..., :-1], modes[..., -1:] / 2], -1)
     return stride * torch.fft.irfft(modes, n=stride * points).transpose(axis, -1)
 
 

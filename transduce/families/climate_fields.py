@@ -29,13 +29,14 @@ if TYPE_CHECKING:
 Index = slice | int | list[int] | np.ndarray  # steps: a slice, positions or a boolean mask
 Date = str | np.datetime64 | date
 Degrees = Sequence[float | int] | np.ndarray
+# The least that each unit can be.
 SECONDS = {
     "Y": 365 * 86400,
     "M": 28 * 86400,
     "D": 86400,
     "h": 3600,
     "s": 1,
-}  # the least that each unit can be
+}
 
 
 class Gap(NamedTuple):

@@ -29,9 +29,8 @@ def eastward(lon: Degrees) -> tuple[Float64[np.ndarray, " x"], Int[np.ndarray, "
         (np.asarray(lon, dtype=np.float64) + 180) % 360 - 180, return_index=True
     )
     gaps = np.diff(west, append=west[0] + 360)
-    edge = (
-        (int(gaps.argmax()) + 1) % len(west) if gaps.max() > 1.5 * np.median(gaps) else 0
-    )  # none: all the way round
+    # None: all the way round.
+    edge = (int(gaps.argmax()) + 1) % len(west) if gaps.max() > 1.5 * np.median(gaps) else 0
     return np.concatenate([west[edge:], west[:edge] + 360]), np.roll(stood, -edge)
 
 

@@ -56,8 +56,7 @@ def moved(
     exchanged = torch.randint(2, (n,), generator=generator).bool()
     rows, columns = ((signs * torch.arange(points) + shifts) % points).unbind(1)
     found = pairs.movedim(3, 1)[torch.arange(n)[:, None], rows]  # (n, p, k, 2, p)
-    found = found.movedim(-1, 1)[
-        torch.arange(n)[:, None], columns
-    ]  # (n, p, p, k, 2): columns, rows
+    # (n, p, p, k, 2): columns, rows.
+    found = found.movedim(-1, 1)[torch.arange(n)[:, None], columns]
     found = (found * signs[:, None, None, None, :, 0]).movedim((1, 2), (4, 3))
     return torch.where(exchanged[:, None, None, None, None], found.flip(2).mT, found).contiguous()

@@ -22,6 +22,7 @@ from matplotlib.ticker import LogLocator, NullFormatter
 from ..files import replacing
 from ..types import TransduceError
 
+# Okabe and Ito: told apart by all eyes.
 COLOURS = (
     "#D55E00",
     "#0072B2",
@@ -29,7 +30,7 @@ COLOURS = (
     "#CC79A7",
     "#E69F00",
     "#56B4E9",
-)  # Okabe and Ito: told apart by all eyes
+)
 STYLE: dict[Any, Any] = {
     "font.size": 12,
     "axes.titlesize": 12,

@@ -26,10 +26,11 @@ class SpectralLayer(nn.Module):
     def __init__(self, dims: int, channels: int, modes: int, summary: int):
         super().__init__()
         self.dims, self.modes = dims, modes
+        # Of the lowest frequencies, from zero up and below it.
         self.rows = [
             *range(modes),
             *(range(1 - modes, 0) if dims == 2 else []),
-        ]  # of the lowest frequencies, from zero up and below it
+        ]
         frequencies = modes ** (dims - 1) * len(self.rows)
         self.spectral = nn.Parameter(
             torch.randn(frequencies, channels, 2 * channels, 2) / math.sqrt(2 * channels)
@@ -83,9 +84,8 @@ def along_last_axis(
     """The transform of real values to their lowest frequencies, real parts before imaginary ones,
     and the way back."""
     cosine, sine = waves(points, range(modes))
-    twice = torch.where(torch.arange(modes) > 0, 2.0, 1.0)[
-        :, None
-    ]  # for a frequency and its conjugate
+    # For a frequency and its conjugate.
+    twice = torch.where(torch.arange(modes) > 0, 2.0, 1.0)[:, None]
     return torch.cat([cosine, -sine]).T / points, torch.cat([twice * cosine, -twice * sine])
 
 

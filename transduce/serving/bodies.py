@@ -24,10 +24,11 @@ from ..types import TransduceError
 ENTRIES = 16  # the most arrays of an npz body
 ENTRY = b"PK\1\2"  # how the archive's list of contents begins each
 SEPARATORS = ";\t,"
+# Bytes that are allowed for each of either in a JSON body; they take some 100 and 50.
 LIST, NUMBER = (
     256,
     16,
-)  # bytes that are allowed for each of either in a JSON body; they take some 100 and 50
+)
 OBJECTS, QUOTES = 8, 64  # the most of "{" and of quotation marks in it
 AXES = 4  # the most of an array: functions, channels, and a grid of two
 

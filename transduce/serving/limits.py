@@ -27,10 +27,11 @@ Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 SLICE = 2**16  # bytes of an answer that are sent at once
+# Seconds for an answer to be read whole, or as many as it takes at so many bytes a second.
 READING, PACE = (
     60.0,
     2**16,
-)  # seconds for an answer to be read whole, or as many as it takes at so many bytes a second
+)
 ADDRESSES = (
     4096  # clients whose rate is remembered; the one that was silent for longest is forgotten first
 )
@@ -43,9 +44,8 @@ class Limits:
     token: what requests must carry, but those to `open_paths`."""
 
     body_bytes: int = 32 * 2**20
-    bodies_bytes: int = (
-        128 * 2**20
-    )  # of all bodies under way, and of all answers that are not yet read
+    # Of all bodies under way, and of all answers that are not yet read.
+    bodies_bytes: int = 128 * 2**20
     body_seconds: float = 30.0
     rate: float = 100.0
     loopback: bool = True
@@ -79,9 +79,8 @@ class Guard:
 
     def __init__(self, app: App, limits: Limits, clock: Callable[[], float] = time.monotonic):
         self.app, self.limits, self.clock = app, limits, clock
-        self.buckets: OrderedDict[str, tuple[float, float]] = (
-            OrderedDict()
-        )  # address -> tokens, and when there were as many
+        # Address -> tokens, and when there were as many.
+        self.buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
         self.held = 0  # bytes of bodies
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -53,9 +53,8 @@ class Operators:
         clock: Callable[[], float] = time.monotonic,
     ):
         self.seconds, self.most, self.most_bytes, self.clock = seconds, most, most_bytes, clock
-        self._by_id: OrderedDict[str, Stored] = (
-            OrderedDict()
-        )  # the one asked for longest ago stands first
+        # The one asked for longest ago stands first.
+        self._by_id: OrderedDict[str, Stored] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._by_id)

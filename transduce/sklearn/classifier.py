@@ -114,10 +114,11 @@ class TransducerClassifier(Saved, ClassifierMixin, BaseEstimator):
 
     def _rows(self, X: object, fitting: bool = False) -> np.ndarray:
         """X as scikit-learn reads it; raises an error with a remedy otherwise."""
+        # Lists are left to scikit-learn.
         what, shape = (
             "vector" if self.vectors else "image",
             tuple(getattr(X, "shape", (0, 0))),
-        )  # lists are left to scikit-learn
+        )
         if len(shape) != 2:
             how = (
                 f"X.reshape(1, -1) for a single {what}"

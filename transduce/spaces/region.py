@@ -141,9 +141,8 @@ class Region(Space):
         if not self.slopes:
             return values.flatten(-2)
         pattern = values - (1 - self.level) * values.mean((-2, -1), keepdim=True)
-        share = (
-            self.slopes * (self.points / (self.size - self.points)) ** 0.5
-        )  # so that values and slopes count by their mean squares
+        # So that values and slopes count by their mean squares.
+        share = self.slopes * (self.points / (self.size - self.points)) ** 0.5
         return torch.cat([pattern.flatten(-2), share * _slopes(values) / self.slope.to(f)], -1)
 
     def decode(self, c: Tensor, at: object) -> Tensor:
