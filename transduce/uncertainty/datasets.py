@@ -56,9 +56,9 @@ class DatasetPosterior:
 @torch.no_grad()
 def dataset_posterior(
     T: Transducer,
-    bank: ExampleSet,
+    bank: ExampleSet | object,
     parameters: object,
-    observed: ExampleSet,
+    observed: ExampleSet | object,
     *,
     noise: float,
     k: int = 6,
@@ -88,7 +88,8 @@ def dataset_posterior(
     >>> found.mean, found.low, found.high
     """
     check_sampling(noise, level, samples, chains, fewest=1)
-    among = _neighbours(bank, observed, k, among)
+    bank, observed = _pairs(bank, "bank"), _pairs(observed, "observed")
+    among = _neighbours(bank, k, among)
     theta = _checked(parameters, len(bank))
     explained = Explained(T, bank, observed, noise)
     generator = generator or torch.Generator().manual_seed(0)
@@ -108,14 +109,18 @@ def _like(parameters: object, found: Sequence[Tensor]) -> list[Any]:
     return [like(f if template.ndim == 2 else f[..., 0], template) for f in found]
 
 
-def _neighbours(bank: ExampleSet, observed: ExampleSet, k: int, among: int | None) -> int:
+def _pairs(given: object, name: str) -> ExampleSet:
+    """The pairs that were given; raises if they are no ExampleSet."""
+    if isinstance(given, ExampleSet):
+        return given
+    raise TransduceError(
+        f"{name} is of type {type(given).__name__}; expected an ExampleSet of at least one pair. "
+        "Give one."
+    )
+
+
+def _neighbours(bank: ExampleSet, k: int, among: int | None) -> int:
     """How many neighbours a set is drawn from; raises if the arguments do not fit."""
-    for name, pairs in (("bank", bank), ("observed", observed)):
-        if not isinstance(pairs, ExampleSet):
-            raise TransduceError(
-                f"{name} is of type {type(pairs).__name__}; expected an ExampleSet of at least "
-                "one pair. Give one."
-            )
     count = min(3 * k, len(bank)) if among is None else among
     if not 1 <= k < count <= len(bank):
         raise TransduceError(
