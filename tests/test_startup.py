@@ -3,8 +3,10 @@
 import ast
 import importlib
 import json
+import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -105,3 +107,13 @@ except SystemExit as end:
 def test_what_make_quick_leaves_out_exists(entry):
     file, _, name = entry.partition("::")
     assert f"def {name or 'test_'}" in (Path(__file__).parent / file).read_text()
+
+
+def test_engines_that_open_files_are_dependencies():
+    """xarray imports them by name, and installs none of them itself."""
+    root = Path(transduce.__file__).parent
+    project = tomllib.loads((root.parent / "pyproject.toml").read_text())["project"]
+    installed = {re.match(r"[\w-]+", line)[0] for line in project["dependencies"]}
+    text = "".join(path.read_text() for path in root.rglob("*.py"))
+    engines = set(re.findall(r'engine="(\w+)"', text))
+    assert {"h5netcdf", "scipy", "zarr"} <= engines <= installed
