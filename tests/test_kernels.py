@@ -10,7 +10,7 @@ from kernel_cases import CASES, PROPERTIES, Case, N
 from torch.testing import assert_close
 
 from transduce import ExampleSet, TransduceError
-from transduce.kernels import ATTENTION, Kappa
+from transduce.kernels import ATTENTION, Kappa, Readout
 from transduce.models import attention_kernel
 from transduce.transducer import Transducer
 
@@ -326,6 +326,12 @@ def test_a_layer_without_residuals_takes_them_from_the_model():
     assert O.fits[-1].residual is not None
     with pytest.raises(TransduceError, match=f"this model of ExpDot and Ridge {NO_RESIDUALS}"):
         _ = O.left_out
+
+
+@pytest.mark.parametrize("name", ["Mixture, Readout", "patches, Readout"])
+def test_kernels_made_of_kernels_answer_as_few_queries_at_once(name):
+    (case,) = [case for case in CASES if case.name == name]
+    assert case.problem().kappa.chunk == Readout.chunk < Kappa.chunk
 
 
 def test_every_kernel_of_the_library_is_a_case():

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
-from typing import ClassVar, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import torch
 from jaxtyping import Bool, Float
@@ -70,7 +70,7 @@ class Kappa(Part, Generic[F, R]):
     """
 
     leaves_out: bool = False
-    chunk: ClassVar[int] = 1024
+    chunk: int = 1024
 
     @property
     def systems(self) -> int:

@@ -56,6 +56,7 @@ class Mixture(Kappa[MixtureFit, Reading]):
             )
         self.kernels, self.mixer = nn.ModuleList(kernels), mixer
         self._kernels: tuple[Kappa, ...] = tuple(kernels)
+        self.chunk = min(kernel.chunk for kernel in kernels)
 
     @property
     def systems(self) -> int:

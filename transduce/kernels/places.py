@@ -137,7 +137,7 @@ class AtPlaces(Kappa[PlacesFit, Reading]):
     def __init__(self, of: Kappa, places: Places):
         super().__init__()
         self.of, self.places = of, places
-        self.leaves_out = of.leaves_out
+        self.leaves_out, self.chunk = of.leaves_out, of.chunk
 
     @property
     def systems(self) -> int:

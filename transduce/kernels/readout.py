@@ -19,7 +19,6 @@ the summary. Its residual is then a little too small.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 from jaxtyping import Bool, Float
@@ -65,7 +64,7 @@ class Readout(Kappa[ReadoutFit, Reading]):
     """
 
     leaves_out = True
-    chunk: ClassVar[int] = 64
+    chunk = 64
 
     def __init__(self, network: SpectralNetwork, readout: bool = True):
         super().__init__()
