@@ -15,7 +15,7 @@ from conftest import run
 
 import transduce
 from transduce import Euclidean, ExampleSet, SineModes, TransduceError, Transducer, models, weights
-from transduce.domains import READS, Domain, Queries, Request, card_entry, domain, of, reads
+from transduce.domains import READS, Domain, Queries, Request, domain, of, reads
 from transduce.kernels import Kappa
 from transduce.legacy import domain_of
 from transduce.spaces import Region, Space
@@ -36,7 +36,7 @@ def of_functions():
 
 def of_images():
     T = small(Euclidean(16), Euclidean(3))
-    T.card |= card_entry("images")
+    T.card["domain"] = "images"
     return T
 
 
@@ -174,7 +174,7 @@ def test_a_domain_refuses_models_of_another(name):
 
 def test_the_command_asks_the_domain(case, tmp_path):
     T = case.model()
-    T.save_pretrained(tmp_path / "small.safetensors", **card_entry(of(T).name))
+    T.save_pretrained(tmp_path / "small.safetensors", domain=of(T).name)
     pairs, asked = case.files(tmp_path)
     out = tmp_path / f"answers{case.suffix}"
     files = ("--examples", pairs, "--queries", asked, "--out", out)
@@ -226,14 +226,13 @@ def test_the_domain_of_every_bundled_model():
 def test_the_card_names_the_domain(tmp_path):
     T = small(Euclidean(784), Euclidean(10))
     assert of(T).name == "functions"
-    T.save_pretrained(tmp_path / "T.safetensors", **card_entry("images"))
+    T.save_pretrained(tmp_path / "T.safetensors", domain="images")
     assert of(Transducer.from_pretrained(str(tmp_path / "T.safetensors"))).name == "images"
-    assert card_entry() == {"domain": "functions"}
     T.card["domain"] = "sounds"
     with pytest.raises(TransduceError, match=r"names the domain 'sounds'; expected one of func"):
         of(T)
     with pytest.raises(TransduceError, match=r"no domain is called 'sounds'; known: functions"):
-        card_entry("sounds")
+        domain("sounds")
 
 
 def test_help_says_what_each_domain_reads():

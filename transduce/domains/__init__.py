@@ -29,7 +29,6 @@ READS = {
     "images": "v (n, pixels) from 0 to 1 and u (n, classes) one-hot, in the same formats",
     "climate": "temperature and pressure in NetCDF or Zarr, one file or more, as t.nc,msl.nc",
 }
-DEFAULT = "functions"
 
 
 def domain(name: str) -> Domain:
@@ -52,11 +51,6 @@ def of(T: Transducer) -> Domain:
             "Update transduce, or give other weights."
         )
     return domain(name)
-
-
-def card_entry(name: str = DEFAULT) -> dict[str, str]:
-    """What a model card says of its domain, for `T.save_pretrained(path, **card_entry(name))`."""
-    return {"domain": domain(name).name}
 
 
 def reads() -> str:

@@ -139,9 +139,9 @@ def prepare(T: Learner, family: OperatorFamily, training: Training) -> None:
     training.objective.check(T)
     if training.left_out and not T.leaves_out:
         raise TransduceError(
-            "left_out=True counts examples that are left out, which this model cannot do; expected "
-            "one that ends in a kernel that solves, such as the representer, or in a prior, with "
-            "G=False. Leave it out."
+            "left_out=True with a model without leave-one-out residuals; expected kernels that "
+            "solve for their coefficients, in layers without G, such as those of "
+            "models.representer and models.spectral. Give left_out=False."
         )
     tasks = [
         family.sample_task(
