@@ -2,8 +2,8 @@
 again by its key.
 
 A `Part` is one table or figure. It measures rows through a `Lab`, and shows them as a table and as
-figures; what it shows comes from the rows alone. A run that was stopped, however harshly, goes on
-with the first measurement that is missing."""
+figures; what it shows comes from the rows alone. A run that was killed resumes at the first missing
+measurement."""
 
 from __future__ import annotations
 
@@ -66,8 +66,12 @@ def _name(key: Row) -> str:
 class Lab:
     """What a part measures with.
 
-    scale: how much to measure. work: a folder for trainings and for what has been measured.
-    seconds: how long it all took, now and before."""
+    Attributes:
+        scale: how much to measure.
+        work: folder of trainings and of values that were measured.
+        part: name of the part.
+        seconds: time that all measurements took, in this run and in earlier ones.
+    """
 
     scale: Any
     work: Path
@@ -88,8 +92,8 @@ class Lab:
             start = time.perf_counter()
             value = compute()
             ledger.add(key, value, time.perf_counter() - start)
-            told = ", ".join(f"{name} {what}" for name, what in key.items() if name != "identity")
-            print(f"  {told}: {ledger[key]['seconds']:.1f} s", file=sys.stderr, flush=True)
+            what = ", ".join(f"{name} {value}" for name, value in key.items() if name != "identity")
+            print(f"  {what}: {ledger[key]['seconds']:.1f} s", file=sys.stderr, flush=True)
         self.seconds += ledger[key]["seconds"]
         return ledger[key]["value"]
 
@@ -98,9 +102,14 @@ class Lab:
 class Part:
     """One table or figure of an experiment.
 
-    measure: the rows. table: what of them the Markdown table shows. draw: the figures, each at the
-    folder's path plus its own name. regressors: the names of those that its rows hold for; None for
-    all of the experiment."""
+    Attributes:
+        name: of its files.
+        title: printed while it is measured.
+        measure: returns the rows.
+        table: turns the rows into those of the Markdown table; None for no table.
+        draw: draws the figures of the rows into a folder; None for no figures.
+        regressors: names of those that its rows hold for; None for all of the experiment.
+    """
 
     name: str
     title: str
@@ -153,11 +162,19 @@ def reproduce(
     regressors: Mapping[str, Json],
     force: bool = False,
 ) -> None:
-    """Measure every part, and write its rows, table and figures to `out`. A part that stands there,
-    measured alike, is only shown anew.
+    """Measure every part, and write its rows, table and figures to `out`. For a part that was
+    measured there with the same settings, only table and figures are written again.
 
-    regressors: what identifies each of them, such as a checksum of its weights: measurements hold
-    for these alone."""
+    Args:
+        experiment: its name.
+        parts: what to measure.
+        scale: how much to measure.
+        out: folder of results.
+        work: folder of trainings and of values that were measured.
+        regressors: what identifies each of them, such as a checksum of its weights. Measurements
+            hold for these alone.
+        force: whether to measure parts again that were measured with other settings.
+    """
     origin = provenance()  # of the code that measures, whatever is committed meanwhile
     known = {
         part.name: _known(out / f"{part.name}.json", part, scale, regressors, force)
@@ -197,7 +214,6 @@ def _known(
     if other:
         raise TransduceError(
             f"{path} was measured with other settings ({', '.join(other)}); expected the present "
-            "ones. "
-            "Give --force to measure what changed anew, or --out for another folder."
+            "ones. Give --force to measure again what changed, or --out for another folder."
         )
     return result

@@ -36,7 +36,7 @@ class Remembered:
         return Task(task.examples[:n], task.queries)
 
 
-# of a model's rows over only those operators that the baselines beside it are fitted to
+# Suffix of a model's rows over only those operators that the baselines are fitted to.
 SAME_FEW = ", same few"
 
 

@@ -1,5 +1,5 @@
-"""Trainings that an experiment makes for itself, found again by what they are: equal models trained
-alike on equal data are trained once, whichever parts ask for them."""
+"""Trainings of an experiment's own models. A training is identified by model, options and data, so
+that parts that need the same one share it."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Trained:
 def trained(
     lab: Lab, model: Row, how: Training, data: OperatorFamily, validation: OperatorFamily | None
 ) -> Trained:
-    """A model, or a baseline that is meta-trained, trained on `data`, going on where it stopped."""
+    """A model or a meta-trained baseline, trained on `data`. A training that stopped resumes."""
     identity = short([model, describe(how), describe(data), lab.scale.seed])
     folder = lab.work / "trainings" / identity
     torch.manual_seed(lab.scale.seed)

@@ -30,7 +30,7 @@ def measure(lab: Lab) -> list[Row]:
 
 
 def table(rows: Sequence[Row]) -> list[Row]:
-    """Mean error at each n, beside the paper's."""
+    """Mean error at each n, and the paper's."""
     lines = []
     for kappa in dict.fromkeys(row["regressor"] for row in rows):
         ours = {f"n = {row['n']}": row["mean"] for row in rows if row["regressor"] == kappa}

@@ -36,12 +36,25 @@ REGRESSORS = (*MODELS, *(name for name in BASELINES if name not in PERIODIC))
 
 @dataclass(frozen=True)
 class Scale:
-    """How much is measured. operators: unseen ones, for regressors that answer at once; fitted: for
-    those that are fitted to each. fitted_elsewhere: for those out of distribution. sizes: numbers
-    of examples; the fitted ones go to `fitted_most`; table_n: of table 1; repeats: of its timings.
-    readout: training operators that layers are read with. ablated: unseen operators for the
-    ablations, each trained for `steps`; depths, training_operators: what they vary. stored:
-    operators and examples of the training data. paper_steps: of the paper's own configuration."""
+    """How much is measured.
+
+    Attributes:
+        operators: unseen operators, for regressors in context.
+        fitted: unseen operators, for regressors that are fitted to each of them.
+        fitted_elsewhere: the same, out of distribution.
+        sizes: numbers of examples.
+        fitted_most: the largest number of examples for regressors that are fitted.
+        table_n: number of examples in table 1.
+        queries: of each operator.
+        repeats: of the timings in table 1.
+        readout: training operators that layers are read with.
+        steps: of each training of the ablations.
+        ablated: unseen operators for the ablations.
+        depths: what the ablation of depth varies.
+        stored: operators and examples of the training data.
+        paper_steps: training steps of the paper's own configuration.
+        training_operators: what the ablation of the training data varies.
+    """
 
     quick: bool = False
     seed: int = 0

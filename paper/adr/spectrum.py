@@ -1,5 +1,5 @@
-"""A spectral audit: the Jacobian of the regressed operator at a query, in sine modes, beside the
-true solver's.
+"""A spectral audit: the Jacobian of the regressed operator at a query, in sine modes, compared with
+the true solver's.
 
     J_jk = <phi_j, (O(v + e phi_k) - O(v - e phi_k)) / 2e>,      distance = |J_hat - J|_F / |J|_F
 

@@ -18,11 +18,11 @@ from transduce.types import ExampleSet, Operator, Regressor, to_tensor
 
 @dataclass(frozen=True)
 class FamilyWide:
-    """A regressor fitted once, when first asked, to pairs of many operators, without being told
-    which are whose.
+    """A regressor fitted once, on first use, to the pairs of many operators mixed together.
 
-    regressor: what is fitted, like an `Fno` with a `Fitting` that holds some of the pairs out.
-    examples_of_each: gives the examples of each operator.
+    Args:
+        regressor: what is fitted, such as an `Fno` whose `Fitting` holds some pairs out.
+        examples_of_each: returns the examples of each operator.
 
     >>> draws = lambda: (family.sample_task(20, 1, generator).examples for _ in range(200))
     >>> T = FamilyWide(periodic_fno(), draws)

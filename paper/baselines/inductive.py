@@ -1,21 +1,19 @@
-"""The baselines of climate that never see a context: fitted once to all the days of training, then
-asked about any day.
+"""Climate baselines without a context: fitted once to all training days, then queried for any
+day.
 
-    climatology
-    u_hat(t) = the mean of u over days of training at most so many days of the year from t
-    nearest days      u_hat(v) = the mean of u over the k days whose v is nearest
-    ridge
-    u_hat(v) = mean + A a,
-    a = (v - mean) / deviation,
-    least |u - u_hat|^2 + alpha |A|^2
+    climatology       u_hat(t) = mean of u over training days within `window` days of the year of t
+    nearest days      u_hat(v) = mean of u over the k days whose v is nearest
+    ridge             u_hat(v) = mean + A a,  a = (v - mean) / deviation,
+                      A minimises |u - u_hat|^2 + alpha |A|^2
     kernel ridge      u_hat(v) = mean + sum_i K(a_i, a) c_i,  c = (K + alpha I)^-1 (u - mean),
                       K(a, a') = matern or rbf (|a - a'| / width) + linear <a, a'>
 
-With <a, a'> the mean over the points of a grid. The domain's mean of an anomaly can be told less
-than its pattern: the kernel takes
+<a, a'> is the mean over the points of a grid. The mean of an anomaly over the domain predicts u
+less well than its pattern. So the kernel compares
 
     a <- a - mean of a + level mean of a,
-    and slopes times the differences between neighbours beside it, in their own unit
+
+together with the differences between neighbouring points, times `slopes`, in a unit of their own.
 """
 
 from __future__ import annotations
@@ -47,7 +45,7 @@ VIT = {
     "lr": 3e-3,
     "steps": 4000,
 }
-# What did best in Europe on years that were held out: validation/climate_rivals.py.
+# The best settings in Europe on held-out years: validation/climate_rivals.py.
 CHOSEN: dict[str, dict[str, Any]] = {
     "climatology": {"window": 45},
     "nearest-day": {"neighbours": 30},
@@ -86,7 +84,7 @@ PERIODS = {"Y": 1, "M": 12}  # steps of a year; days have 365
 
 
 class Inductive(ABC):
-    """Fitted once, it tells u of any days from their v, or from their dates.
+    """Fitted once, it predicts u of any days from their v, or from their dates.
 
     >>> fitted = RidgeDays(alpha=1e-3).fit(fields.select(slice("2000", "2004")))
     >>> fitted.answers(fields.select("2005")).shape
@@ -191,12 +189,16 @@ class RidgeDays(Inductive):
 
 @dataclass
 class KernelRidgeDays(Inductive):
-    """Kernel ridge regression. width: of the kernel, where 1 is as far as two days differ that are
-    a deviation apart at every point.
+    """Kernel ridge regression.
 
-    linear: the weight of <a, a'> beside the kernel. level: of the domain's mean, 1 leaving v as it
-    is. slopes: the weight of differences between neighbours. per_point: deviations of v are of each
-    point, else of all together."""
+    Args:
+        width: of the kernel; 1 is the distance of two days that differ by one deviation at every
+            point.
+        linear: weight of <a, a'>, which is added to the kernel.
+        level: weight of the domain's mean; 1 leaves v unchanged.
+        per_point: whether deviations of v are measured at each point; if not, over all points.
+        slopes: weight of the differences between neighbouring points.
+    """
 
     kernel: Literal["matern", "rbf"] = "matern"
     width: float = 1.8

@@ -1,4 +1,4 @@
-"""Rivals that are meta-trained, as the Transducer is, to classify images from examples.
+"""Baselines that are meta-trained, as the Transducer is, to classify images from examples.
 
     MAML
     theta_0 = theta,  theta_k = theta_(k-1) - eta * grad L(D, theta_(k-1)),
@@ -9,7 +9,7 @@ MAML (Finn et al., 2017) learns where to start, and here also how far each layer
 2017), so that K steps of descent on the examples do; gradients are taken through the steps. Its
 network is convolutional, with a last layer that starts at zero, as renamed classes leave nothing to
 start from. The transformer (Kirsch et al., 2022) reads examples and a query as tokens, and is given
-no rule to learn by at all. Both are told which class is right, and learn by cross-entropy."""
+no learning rule at all. Both are trained by cross-entropy with the true classes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Networks fitted by descent to all the days of training, told nothing of a context: the vision
+"""Networks fitted by gradient descent to all training days, without a context: the vision
 transformer (Dosovitskiy et al. 2021), the paper's baseline in section 5.3, and the Fourier neural
 operator of two variables.
 
@@ -111,8 +111,12 @@ class Network(Inductive):
 
 @dataclass(kw_only=True)
 class ViT(Network):
-    """A vision transformer. positions: each patch has a learned place added; without, patches are a
-    set. width: of a token.
+    """A vision transformer.
+
+    Args:
+        positions: whether a learned encoding of its position is added to each patch; if not,
+            patches are a set.
+        width: size of a token.
 
     >>> ViT(positions=True).of_size(150_000, (11, 13)).fit(fields).parameters
     152585

@@ -34,13 +34,29 @@ TIMES = (5.0, 10.0)
 
 @dataclass(frozen=True)
 class Scale:
-    """How much is measured. operators: unseen ones, for regressors that answer at once; fitted: for
-    those that are fitted to each; few: for curves. table_n: examples in the table; sizes: in the
-    curve. queries: of each operator. viscosities: of a curve, with so many sets of_each_viscosity.
-    family_operators, family_examples: what the family-wide baseline is fitted to. datasets,
-    regressions: of the search for outliers, and gaps, shares, curve_datasets of its curves.
-    band_operators: those whose bands are measured, at each of band_sizes. stored, steps: the
-    training data and the length of the ablations' trainings."""
+    """How much is measured.
+
+    Attributes:
+        operators: unseen operators, for regressors in context.
+        fitted: unseen operators, for regressors that are fitted to each of them.
+        few: unseen operators, for curves.
+        table_n: number of examples in the table.
+        sizes: numbers of examples of the curve.
+        queries: of each operator.
+        viscosities: of a curve.
+        of_each_viscosity: operators of each viscosity.
+        family_operators: operators that the family-wide baseline is fitted to.
+        family_examples: examples of each of these.
+        datasets: of the search for outliers.
+        curve_datasets: of each point of its curves.
+        regressions: of each search.
+        gaps: differences of viscosity, of a curve.
+        shares: of outliers, of a curve.
+        band_operators: operators whose bands are measured.
+        band_sizes: numbers of examples of the bands.
+        stored: operators and examples of the training data.
+        steps: of each training of the ablations.
+    """
 
     quick: bool = False
     seed: int = 0

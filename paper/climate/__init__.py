@@ -1,4 +1,4 @@
-"""Section 5.3 of the paper: pressure told from temperature, by the days of a context."""
+"""Section 5.3 of the paper: pressure from temperature, conditioned on the days of a context."""
 
 from transduce.settings import Json
 

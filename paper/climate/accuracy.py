@@ -1,9 +1,9 @@
-"""Table 3 on Europe: the error of each regressor on the days of test, told from the week before and
-from the year before.
+"""Table 3 on Europe: the error of each regressor on the test days.
 
-Those that see the context are asked with each of the two; inductive ones see none, and have one
-error. Months differ more than regressors do, so each is also set beside ours day by day: by how
-much more it errs on the same days, ours seeing the week before."""
+Regressors in context are measured with two contexts: the week before, and the year before.
+Inductive ones see no context, and have one error. Months differ more than regressors do. So each
+is also compared with ours day by day: the difference of their errors on the same days, where ours
+sees the week before."""
 
 from __future__ import annotations
 

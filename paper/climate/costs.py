@@ -1,5 +1,5 @@
-"""How long a day takes: conditioning on its context and answering, beside networks and nearest
-neighbours. One thread, in turns."""
+"""How long a prediction of one day takes, conditioning on its context included, compared with
+networks and nearest neighbours. One thread; all are timed in turns."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ..lab import Lab, Part, Row
 from ..timing import medians
 from .setting import BEST, PAPER, asked, days, fields, fitted_baseline, identities, patches
 
-BESIDE = ("vit", "fno", "kernel-ridge", "ridge", "nearest-day")
+COMPARED = ("vit", "fno", "kernel-ridge", "ridge", "nearest-day")
 
 
 def work(R: Any, examples: ExampleSet, v: torch.Tensor) -> Any:
@@ -39,7 +39,7 @@ def measured(lab: Lab) -> list[Row]:
         name: partial(work, R, examples, asked_of) for name, R in in_context.items()
     }
     works |= {
-        name: partial(fitted_baseline(name, lab.scale.steps).answers, today) for name in BESIDE
+        name: partial(fitted_baseline(name, lab.scale.steps).answers, today) for name in COMPARED
     }
     with one_thread(), torch.no_grad():
         seconds = dict(zip(works, medians(*works.values(), repeats=lab.scale.repeats), strict=True))
@@ -75,5 +75,5 @@ PART = Part(
     "time of one prediction, context and all, one thread",
     measure,
     table,
-    regressors=(BEST, PAPER, *BESIDE),
+    regressors=(BEST, PAPER, *COMPARED),
 )

@@ -1,5 +1,5 @@
-"""A drift monitor: the mean error of the last so many days, over the years of test, in context
-beside inductive."""
+"""A drift monitor: the moving average of the error over the test years, for regressors in context
+and for inductive ones."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .setting import BEST, PAPER, asked, day_by_day, day_by_day_without, fields,
 
 ROLLING = 90  # days
 SHOWN = 10  # days from a point of the curve to the next
-BESIDE = ("ridge", "kernel-ridge", "vit")
+COMPARED = ("ridge", "kernel-ridge", "vit")
 
 
 def measure(lab: Lab) -> list[Row]:
@@ -22,7 +22,7 @@ def measure(lab: Lab) -> list[Row]:
     errors = {
         name: day_by_day(lab, name, T, of, "week before") for name, (T, of) in models(lab).items()
     }
-    errors |= {name: day_by_day_without(lab, name) for name in BESIDE}
+    errors |= {name: day_by_day_without(lab, name) for name in COMPARED}
     rolling = max(1, ROLLING // lab.scale.every)
     for name, found in errors.items():
         for last in range(rolling - 1, len(time), max(1, SHOWN // lab.scale.every)):
@@ -47,5 +47,5 @@ PART = Part(
     measure,
     None,
     draw,
-    regressors=(BEST, PAPER, *BESIDE),
+    regressors=(BEST, PAPER, *COMPARED),
 )

@@ -1,8 +1,8 @@
-"""Figure 6: maps of the globe. Pressure told from temperature, month by month, from the months
-around the same month a year before.
+"""Figure 6: maps of the globe. Pressure is predicted from temperature for single months. The
+examples are the months around the same month a year before.
 
-The pressure of this reanalysis is a reconstruction of rank 20: what it lacks of the truth, no
-regressor is asked for."""
+The pressure of this reanalysis is a reconstruction of rank 20, and errors are measured against
+it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ FREEZING = 273.15
 OURS = f"{REMEMBERING}, elsewhere"
 
 
-def told(lab: Lab, month: str) -> Row:
+def predicted(lab: Lab, month: str) -> Row:
+    """The maps of one month: inputs, truth, prediction and error."""
     whole = load_climate(GLOBE.name)
     at = int(np.flatnonzero(whole.time.astype("datetime64[M]") == np.datetime64(month, "M"))[0])
     examples = days(previous_year(whole, whole.time[at], GLOBE.n), whole)
@@ -54,7 +55,9 @@ def measure(lab: Lab) -> list[Row]:
         "steps": lab.scale.region_steps,
         "identity": identities()[OURS],
     }
-    return [lab.once(partial(told, lab, month), month=month, **key) for month in lab.scale.maps]
+    return [
+        lab.once(partial(predicted, lab, month), month=month, **key) for month in lab.scale.maps
+    ]
 
 
 def table(rows: Sequence[Row]) -> list[Row]:

@@ -50,8 +50,19 @@ ADAPTING = replace(LEARNING, tasks=8, lr=3e-3, standardise=False)  # of the diff
 
 @dataclass(frozen=True)
 class Place:
-    """learned, chosen, test: years, in this order. n: examples, which end `lag` steps before the
-    query. history, queries, block: of the kernel's training; patch: of networks."""
+    """A region and its experiment.
+
+    Attributes:
+        name: of its reanalysis.
+        learned: years to learn from.
+        chosen: later years, on which settings are chosen.
+        test: the years after those.
+        n: examples, which end `lag` steps before the query.
+        history: of the kernel's training.
+        queries: of the kernel's training.
+        block: of the kernel's training.
+        patch: side of the networks' patches.
+    """
 
     name: str
     learned: tuple[str, str]

@@ -72,7 +72,7 @@ PATCHES: Row = {
     **{name: PATCHES_SET[name] for name in ("depth", "heads", "width", "hidden")},
     "reach": PATCHES_SET["neighbours"],
 }
-WINDOWS = ClimateWindows(KNOWN)  # 20 days, of which 5 are to be told from 15, as in the paper
+WINDOWS = ClimateWindows(KNOWN)  # 20 days: 15 examples and 5 queries, as in the paper
 PATCHES_TRAINING = Training(
     steps=4_000,
     lr=1e-3,
@@ -89,10 +89,20 @@ PATCHES_TRAINING = Training(
 
 @dataclass(frozen=True)
 class Scale:
-    """How much is measured. n: examples. every: how many days apart the days of test are that are
-    asked about, curve_every of the curves. sizes, lags: of the curves. steps: of the paper's model,
-    if not its own number. repeats: of what is timed. region_steps: of trainings in other regions,
-    network_steps of their networks. maps: months that are drawn."""
+    """How much is measured.
+
+    Attributes:
+        n: examples.
+        every: days from one query to the next in the test years.
+        curve_every: the same for curves.
+        sizes: numbers of examples of a curve.
+        lags: of a curve, in days.
+        steps: training steps of the paper's model; 0 for its own number.
+        repeats: of timings.
+        region_steps: of trainings in other regions.
+        network_steps: of the networks of other regions.
+        maps: months that are drawn.
+    """
 
     quick: bool = False
     seed: int = 0

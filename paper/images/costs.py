@@ -1,5 +1,5 @@
-"""How long fitting 100 examples and answering 1,000 queries takes, beside a support vector machine:
-processor time, taken in turns."""
+"""How long fitting 100 examples and answering 1,000 queries takes, compared with a support vector
+machine. Processor time; all are timed in turns."""
 
 from __future__ import annotations
 

@@ -1,13 +1,15 @@
-"""What each part of `images` buys: trained alike, for the same few steps, without it; and what
-examples with wrong classes do.
+"""Ablations of `images`: trained in the same way, for the same few steps, without one of its parts;
+and the effect of examples with wrong classes.
 
-all                     tasks of permuted MNIST, of synthetic images and of composed characters;
-examples, left out, count as queries not trained             the network as it is drawn permuted
-MNIST alone    the tasks of the paper without ...             the mixture of tasks without one of
-its families, or examples that are no queries perceptron              the representer kernel on
-features of a perceptron, instead of convolutions softmax                 the paper's form, of two
-layers and of four; with pixels as they are; and on the tasks of the paper wrong classes
-the bundled model, its examples' classes renamed"""
+    all                     tasks of permuted MNIST, synthetic images and composed characters;
+                            examples, each left out, count as queries
+    not trained             the network with random weights
+    permuted MNIST alone    the tasks of the paper
+    without ...             the mixture without one of its families, or without examples as queries
+    perceptron              the representer kernel on features of a perceptron, not of convolutions
+    softmax                 the paper's form: two layers, four, raw pixels, the paper's tasks
+    wrong classes           the bundled model, with the classes of its examples renamed
+"""
 
 from __future__ import annotations
 
@@ -81,7 +83,7 @@ ABLATIONS: dict[str, tuple[Row, OperatorFamily, Row]] = {
 
 
 class Misled:
-    """A regressor that is told the class after each example's own."""
+    """A regressor whose examples have wrong classes: each has the class after its own."""
 
     def __init__(self, R: Regressor):
         self.R = R

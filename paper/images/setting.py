@@ -1,7 +1,7 @@
 """What the parts of the image experiment share: how much is measured, by which regressors, on which
 images.
 
-A task is of n examples and some queries of the test half of a set, as they are: no pixel and no
+A task is of n examples and some queries of the test half of a set, unchanged: no pixel and no
 class changes places."""
 
 from __future__ import annotations
@@ -51,13 +51,15 @@ class Scale:
 
     Attributes:
         n: examples, where one number is measured.
-        tasks: of each set in the table; rival_tasks: those of baselines.
+        tasks: of each set in the table.
+        rival_tasks: the same for baselines; the name is part of committed results.
         queries: of each task.
         sizes: numbers of examples of the curve.
         many_until: up to this n the curve has `curve_tasks` of each set, above it `few_tasks`.
         calibrated: tasks whose probabilities are measured.
         repeats: of timings.
-        steps: of the ablations' trainings; ablated: the tasks that measure them.
+        steps: of the ablations' trainings.
+        ablated: tasks that measure the ablations.
         meta_steps: of meta-trained baselines; 0 for their own number.
     """
 
@@ -173,7 +175,7 @@ def accuracies(
 
 
 def right(u_hat: Array, u: Array) -> dict[str, list[float]]:
-    """The metric of classes: 1 for the right one, else 0."""
+    """The metric of classes: 1 for the right one, 0 for another."""
     return {"right": [float(hit) for hit in hits(u_hat, u)]}
 
 

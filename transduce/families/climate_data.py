@@ -1,10 +1,13 @@
 """The reanalyses of the climate experiment, by name: where their files are, and what is in them.
 
-europe          ERA-Interim, daily at 12 UTC, 2000-2010: temperature at 850 hPa -> sea-level
-pressure, 11 x 13 north-pacific   NCEP/NCAR R1, monthly, 1948-2025: temperature near the surface ->
-sea-level pressure, 21 x 53 winters         the same over the globe, one mean for each winter,
-1949-2010, 73 x 144 globe           the same over the globe, monthly, 1948-2013, 73 x 144; its
-pressure is a reconstruction of rank 20"""
+europe          ERA-Interim, daily at 12 UTC, 2000-2010, 11 x 13 points:
+                temperature at 850 hPa -> sea-level pressure
+north-pacific   NCEP/NCAR R1, monthly, 1948-2025, 21 x 53 points:
+                temperature near the surface -> sea-level pressure
+winters         the same over the globe, the mean of each winter, 1949-2010, 73 x 144 points
+globe           the same over the globe, monthly, 1948-2013, 73 x 144 points; the pressure is a
+                reconstruction of rank 20
+"""
 
 from __future__ import annotations
 
