@@ -90,12 +90,18 @@ def write_onnx(
     unit: float,
     about: Mapping[str, Any],
 ) -> Exported:
-    """Write `module` as one self-contained file, if in it ONNX Runtime finds the images u of
-    functions v that torch found.
+    """Write `module` as one self-contained ONNX file, if ONNX Runtime gives the answers of torch.
 
-    The graph's input is `v`, its output `u`, the number `m` of functions is free. unit: what
-    differences are measured in, about the size of images. about: goes into the graph's metadata, as
-    JSON but for strings."""
+    The graph's input is `v` and its output `u`, for any number m of functions.
+
+    Args:
+        path: of the file.
+        module: what is exported.
+        v: functions to compare the answers at.
+        u: the answers of torch.
+        unit: what differences are relative to, about the size of u.
+        about: for the graph's metadata; values that are not texts are written as JSON.
+    """
     _check_installed()
     import onnx_ir
 

@@ -2,7 +2,7 @@
 
 Earlier cards describe a model by the options of one constructor: kappa, depth, heads, prior and so
 on. This file alone knows these options. `config` turns them into the layers that they meant, and
-`tensors` renames the parameters. The files themselves stay as they are.
+`tensors` renames the parameters. The files do not change.
 """
 
 from __future__ import annotations

@@ -38,9 +38,10 @@ from .spaces import Modes, Region, Space
 from .transducer import Transducer
 from .types import Json, TransduceError
 
-EXACT, LANDMARKS = 1024, 512  # examples that `representer` compares in pairs; and beyond that
-MOST_IMAGES = 4096
-LAYER_TRUST = (0.0, 2.5)  # images: layers differ, and the examples tell which are of use
+EXACT = 1024  # largest number of examples that `representer` compares in pairs
+LANDMARKS = 512  # examples that span its kernels beyond that
+MOST_IMAGES = 4096  # largest number of examples of `images`
+LAYER_TRUST = (0.0, 2.5)  # logarithms of b and b' of the mixer of `images` before training
 
 
 def softmax(

@@ -67,8 +67,11 @@ def sweep(rows: Sequence[Row], path: Any, trained: Mapping[str, Any]) -> None:
     """Draw the error of each regressor as one thing moves away from what was trained on, a panel
     for each thing (figure 3).
 
-    rows: {sweep, value, regressor, mean, low, high}; values are numbers, or names. trained: for
-    some sweeps, the value in meta-training or the two ends of its range."""
+    Args:
+        rows: {sweep, value, regressor, mean, low, high}; values are numbers, or names.
+        path: of the figure.
+        trained: for some sweeps, the value in meta-training or the two ends of its range.
+    """
     names = list(dict.fromkeys(row["sweep"] for row in rows))
     columns = min(2, len(names))
     lines = -(-len(names) // columns)

@@ -22,8 +22,12 @@ def errors_of_examples(
     """Draw the distribution of every example's error over all regressions that left it out, sorted,
     outliers apart (figure 5).
 
-    quantiles: of the relative error, at 5, 25, 50, 75 and 95 %. threshold: above it, an example is
-    flagged."""
+    Args:
+        quantiles: of the relative error, at 5, 25, 50, 75 and 95 %.
+        outlier: whether each example is one.
+        threshold: an example whose error is above it is flagged.
+        path: of the figure.
+    """
     order = np.argsort(quantiles[2])
     place = np.arange(len(order))
     with drawing(path, (6.4, 3.4)) as figure:

@@ -24,13 +24,20 @@ FEWEST = 10  # examples of which some can be spared
 
 @dataclass(frozen=True)
 class Fitting:
-    """How a network is fitted: in `epochs` passes over the examples, or as many more as make up
-    `steps` updates.
+    """How a network is fitted to examples.
 
-    falling: the rate rises to `lr` in the first tenth of the updates and falls to zero by the last;
-    else it is `lr` throughout. held_out: the share of the examples that is never trained on, none
-    of fewer than ten. patience: the fit ends after as many epochs in which their error did not
-    fall. stop: called with the operator so far after each epoch; the fit ends when it says True.
+    Args:
+        epochs: passes over the examples.
+        steps: smallest number of updates; there are more epochs if these give fewer.
+        lr: the learning rate.
+        batch: examples in an update.
+        falling: whether the rate rises to `lr` in the first tenth of the updates and then falls to
+            zero; if not, it is `lr` throughout.
+        weight_decay: of AdamW.
+        held_out: share of the examples that validate the fit; 0 with fewer than ten examples.
+        patience: epochs without a smaller validation error after which the fit ends; None for never.
+        stop: called with the operator after each epoch; the fit ends when it returns True.
+        seed: of weights and batches.
     """
 
     epochs: int = 500

@@ -39,10 +39,16 @@ HELD_OUT = 5  # one example of so many
 class LocalRidge:
     """Kernel ridge on windows of `across` points along each axis of the grid.
 
-    points: how many are drawn, of which `centres` span the answer. spacings: of a window's points,
-    in those of the grid. gammas: in units of one over the median squared distance of windows.
-    Functions are periodic, v and u of the same shape: (n, points), (n, channels, points) or (n,
-    channels, x, y).
+    Functions are periodic. v and u have the same shape: (n, points), (n, channels, points) or
+    (n, channels, x, y).
+
+    Args:
+        points: number of windows that are drawn.
+        centres: number of these that span the answer.
+        across: points of a window along each axis.
+        spacings: candidates for the distance between a window's points, in grid points.
+        gammas: candidates for gamma, in units of one over the median squared distance of windows.
+        seed: of the draws.
 
     >>> O = LocalRidge().regress(ExampleSet(v, u))      # v, u of shape (100, 2, 64, 64)
     """

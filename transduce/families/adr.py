@@ -161,11 +161,16 @@ def _refine(s: Float[Tensor, "*b x"], stride: int) -> Float[Tensor, "*b y"]:
 class AdvectionDiffusionReaction:
     """The family B of ADR operators.
 
-    length_scale: of delta and nu; v_length_scale: of the initial states. k_max: k ~ U[0, k_max];
-    the paper says 0.1 in its text and 0.3 in its supplement. t: the target time, or (t_min, t_max)
-    to draw one for each operator, t ~ U[t_min, t_max]. points, steps: the internal grid and time
-    steps; the defaults define the family. `redrawn` counts the solutions that blew up and were
-    drawn again."""
+    Args:
+        length_scale: of delta and nu.
+        k_max: k ~ U[0, k_max]; the paper says 0.1 in its text and 0.3 in its supplement.
+        t: the target time, or (t_min, t_max) to draw one for each operator.
+        points: of the internal grid; the default defines the family.
+        steps: number of time steps; the default defines the family.
+        v_length_scale: of the initial states.
+
+    `redrawn` counts the solutions that diverged and were drawn again.
+    """
 
     length_scale: float = 0.2
     k_max: float = 0.3

@@ -177,11 +177,19 @@ class Burgers2d:
     """The family B of Burgers operators: the pairs of a task share nu, the time t = start of v and
     the time start + increment of u.
 
-    amplitude: the standard deviation of each component at time 0. amplitude, nu, start and
-    increment are numbers, or (low, high) to draw one for each operator. length_scale: of the fields
-    at time 0. points: a side, as reported. resolution: the least number of points a side that the
-    equation is solved on. dt: the largest step; 1/3 leaves a relative L2 error of 1e-5 at amplitude
-    0.3, nu = 0.1, t = 10."""
+    The first four arguments are numbers, or (low, high) to draw one for each operator.
+
+    Args:
+        amplitude: standard deviation of each component at time 0.
+        nu: the viscosity.
+        start: the time of v.
+        increment: the time from v to u.
+        points: number of points along each axis of the fields that are returned.
+        length_scale: of the fields at time 0.
+        resolution: smallest number of points along each axis that the equation is solved on.
+        dt: the largest time step; 1/3 has a relative L2 error of 1e-5 at amplitude 0.3, nu = 0.1,
+            t = 10.
+    """
 
     amplitude: Range = 0.1
     nu: Range = (0.1, 0.5)

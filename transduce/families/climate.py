@@ -104,10 +104,13 @@ def _year_before(date: np.datetime64) -> np.datetime64:
 class ClimateWindows:
     """Tasks from random windows of consecutive steps.
 
-    window: its length. lag: 0, and the m queries are drawn anywhere in it and n of the others are
-    examples; the paper has 20 days, 5 to be told from 15. Or the steps from the last example to the
-    first query: the n and the m are then consecutive, as when a model is used. v and u have shape
-    (n, lat, lon), in the units of the fields.
+    v and u have shape (n, lat, lon), in the units of the fields.
+
+    Args:
+        fields: or the period that they are loaded from.
+        window: number of steps; the paper has 20 days, of 15 examples and 5 queries.
+        lag: steps from the last example to the first query, where n examples and m queries are
+            consecutive, as in use; 0 to draw both anywhere in the window.
 
     >>> task = ClimateWindows(fields.select(slice("2010", "2014"))).sample_task(15, 5, generator)
     """

@@ -27,9 +27,16 @@ def prediction_over_truth(
     """Draw the first `count` queries of a task, above, and predictions of their images over the
     truth, below.
 
-    predictions: of each regressor, at all queries. The examples are thin lines; above each panel of
-    images stands every prediction's relative squared error. bands: the lower and upper ends of some
-    predictions' bands, shaded. Functions are of one variable and one channel."""
+    Functions have one variable and one channel. The examples are thin lines. Above each panel of
+    images stands the relative squared error of each prediction.
+
+    Args:
+        task: examples and queries.
+        predictions: of each regressor, at all queries.
+        path: of the figure.
+        count: number of queries.
+        bands: lower and upper ends of some regressors' bands, which are shaded.
+    """
     v, u = _values(task.queries.v), _values(task.queries.u)
     with drawing(path, (1.7 * count + 0.7, 4.6)) as figure:
         panels = figure.subplots(2, count, sharex=True, sharey="row", squeeze=False)

@@ -95,7 +95,7 @@ class Candidates(Part):
     def unspanned(
         self, points: Points, scale: Float[Tensor, "b k"], psi: Float[Tensor, "b j n r"]
     ) -> Float[Tensor, "b j n"]:
-        """What the landmarks leave of k_j(v, v)."""
+        """The part of k_j(v, v) that the landmarks do not span."""
         return (self.diagonal(points, scale) - psi.square().sum(-1)).clamp(min=0)
 
     def fold(

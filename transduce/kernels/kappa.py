@@ -25,8 +25,9 @@ from ..types import TransduceError
 class Fit:
     """What a kernel keeps of its examples: all that a query needs.
 
-    residual: u_i minus the answer at v_i without example i; None if the kernel cannot say.
-    deviation: standard deviation of that answer, up to a factor common to all functions.
+    Attributes:
+        residual: u_i minus the answer at v_i without example i; None if the kernel has none.
+        deviation: standard deviation of that answer, up to a factor common to all functions.
     """
 
     residual: Tensor | None = None
@@ -52,7 +53,7 @@ def _tensors(value: object) -> Iterator[Tensor]:
 
 @dataclass(frozen=True)
 class Reading:
-    """What `Kappa.read` computes of functions, whichever of them turn out to be examples."""
+    """What `Kappa.read` computes of functions, before it is known which of them are examples."""
 
     v: Tensor
 
@@ -64,9 +65,10 @@ R = TypeVar("R", bound=Reading)
 class Kappa(Part, Generic[F, R]):
     """A kernel between functions. Subclasses implement `condition` and `forward`.
 
-    leaves_out: whether `condition` returns leave-one-out residuals and deviations.
-    chunk: number of queries answered at once, so that memory stays in the cache.
-    systems: number of regressions that one fit consists of, such as one for each place.
+    Attributes:
+        leaves_out: whether `condition` returns leave-one-out residuals and deviations.
+        chunk: number of queries answered at once, so that memory stays in the cache.
+        systems: number of regressions that one fit consists of, such as one for each place.
     """
 
     leaves_out: bool = False
@@ -139,8 +141,12 @@ class Kappa(Part, Generic[F, R]):
     def read(
         self, v: Float[Tensor, "1 n *grid d_v"], u: Float[Tensor, "1 n *grid d_u"] | None
     ) -> R:
-        """What `split` needs of n functions, whichever of them are examples.
-        u: the outputs that `split` will be given; None if these differ between tasks."""
+        """What `split` needs of n functions, before it is known which of them are examples.
+
+        Args:
+            v: the functions.
+            u: the outputs that `split` will be given; None if these differ between tasks.
+        """
         return Reading(v)  # type: ignore[return-value]
 
     def split(
@@ -150,9 +156,14 @@ class Kappa(Part, Generic[F, R]):
         mask: Bool[Tensor, "b n"],
         carry: bool = True,
     ) -> Float[Tensor, "b n *grid d_u"]:
-        """The streams of b tasks after the layer. In each task the functions where mask is True are
-        the examples, and the others are queries.
-        carry: whether the examples' streams are needed; if not, they may be anything."""
+        """The streams of b tasks after the layer.
+
+        Args:
+            reading: from `read`.
+            u: the streams before the layer.
+            mask: in each task, True for examples and False for queries.
+            carry: whether the examples' streams are needed; if not, they may be anything.
+        """
         v = reading.v.expand(len(mask), *reading.v.shape[1:])
         fit = self.condition(v, u, mask)
         answers = u + self(fit, v)

@@ -1,6 +1,8 @@
 """Kernels in parallel: each answers by itself, and a mixer weights them by leave-one-out error.
 
-u_hat(v) = sum_j w_j u_hat_j(v)
+    u_hat(v) = sum_j w_j u_hat_j(v)
+
+u_hat_j is the answer of kernel j, and w_j its weight.
 """
 
 from __future__ import annotations
@@ -20,9 +22,13 @@ from .systems import SMALLEST_RIDGE
 
 @dataclass(frozen=True, kw_only=True)
 class MixtureFit(Fit):
-    """The kernels' fits and their weights for each coefficient.
+    """The kernels' fits and their weights.
 
-    typical: root mean square of each kernel's own deviations, in which its others are measured.
+    Attributes:
+        fits: of the kernels.
+        mix: weight of each kernel for each coefficient of u.
+        typical: root mean square of each kernel's deviations at the examples, which is the unit of
+            its deviations at queries.
     """
 
     residual: Float[Tensor, "b n q"]

@@ -2,9 +2,9 @@
 
     u(y) = sum_i kappa(v_i at place of y, v at place of y)(u_i(y))
 
-`AtPlaces` treats every place as a task of its own and gives all of them one kernel. What functions
-look like at a place is for a `Places` to say: `PatchGrid` cuts fields into patches, and
-`Neighbourhoods` weights whole fields by their distance from the place.
+`AtPlaces` treats every place as a task of its own, with one kernel for all. A `Places` defines
+functions as seen from each place: `PatchGrid` cuts fields into patches, and `Neighbourhoods`
+weights whole fields by the distance from the place.
 """
 
 from __future__ import annotations
@@ -43,7 +43,12 @@ class Places(Part):
     def joined(
         self, u: Float[Tensor, "bp n q"], like: Float[Tensor, "b n *grid d_v"]
     ) -> Float[Tensor, "b n *grid d_u"]:
-        """Outputs at each place put together. like: the inputs that they belong to."""
+        """Outputs at each place as outputs of the whole domain.
+
+        Args:
+            u: outputs at each place.
+            like: any functions with the same tasks and grid.
+        """
         raise NotImplementedError
 
 

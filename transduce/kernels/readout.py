@@ -32,7 +32,13 @@ from .systems import LOG_UNIT, SMALLEST_RIDGE, inverse_factor
 
 @dataclass(frozen=True, kw_only=True)
 class ReadoutFit(Fit):
-    """z: the summary of the examples. W: the read-out. factor: F with F^T F = A^-1."""
+    """What queries and bands need.
+
+    Attributes:
+        z: the summary of the examples; None if the network takes none.
+        W: the read-out.
+        factor: F with F^T F = A^-1; None if the read-out is not regressed.
+    """
 
     residual: Float[Tensor, "b n q"]
     deviation: Float[Tensor, "b n"]

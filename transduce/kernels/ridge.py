@@ -30,10 +30,17 @@ from .systems import SMALLEST_RIDGE, Solved
 
 @dataclass(frozen=True, kw_only=True)
 class RidgeFit(Fit):
-    """What a query needs (`scale`, `folded`), and what bands and updates need.
+    """What queries, bands and updates need.
 
-    landmarks: of the approximation; None if the n x n systems were solved.
-    versions: of the parameters, which must not have changed for an update.
+    Attributes:
+        scale: of the Gram, measured from the examples.
+        folded: the coefficients in the form that `Gram.answer` takes.
+        points: the examples in the form in which they are compared.
+        factor: W with W^T W the inverse of each candidate's system.
+        mix: weight of each candidate for each coefficient of u.
+        mask: which examples count.
+        landmarks: of the approximation; None if the n x n systems were solved.
+        versions: of the parameters, which must not have changed for an update.
     """
 
     residual: Float[Tensor, "b n q"]

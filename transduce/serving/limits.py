@@ -39,12 +39,19 @@ ADDRESSES = (
 
 @dataclass(frozen=True)
 class Limits:
-    """What is accepted of clients. rate: requests a second of each address; two seconds' worth may
-    come at once. loopback: whether only this machine is served, so that no other host can be meant.
-    token: what requests must carry, but those to `open_paths`."""
+    """What is accepted from clients.
+
+    Args:
+        body_bytes: largest size of a request.
+        bodies_bytes: largest size of all requests being read, and of all answers being sent.
+        body_seconds: longest time in which a request must arrive.
+        rate: requests a second from each address; two seconds' worth may come at once.
+        loopback: whether only this machine is served, so that no other host name is valid.
+        token: what requests must carry; None for nothing.
+        open_paths: paths that need no token.
+    """
 
     body_bytes: int = 32 * 2**20
-    # Of all bodies under way, and of all answers that are not yet read.
     bodies_bytes: int = 128 * 2**20
     body_seconds: float = 30.0
     rate: float = 100.0

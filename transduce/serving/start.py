@@ -77,8 +77,14 @@ class Server(uvicorn.Server):
 
 
 def start(app: App, host: str, port: int, ready: Callable[[str], None] | None = None) -> None:
-    """Serve until Ctrl-C or SIGTERM, which let requests under way end. port: 0 for any that is
-    free. ready: called with the address once it listens."""
+    """Serve until Ctrl-C or SIGTERM. Requests that are being answered are completed first.
+
+    Args:
+        app: what is served.
+        host: the address to listen on.
+        port: 0 for any that is free.
+        ready: called with the URL as soon as the server listens.
+    """
     listening = bound(host, port)
     name = f"[{host}]" if ":" in host else host
     url = f"http://{name}:{listening.getsockname()[1]}"

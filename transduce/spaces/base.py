@@ -15,8 +15,12 @@ class Space(nn.Module):
     """A space of functions on [0, 1]^dims with `channels` components, held as vectors of length
     `size`.
 
-    measured: whether coefficients are in units of functions that `measure` or a weight file gave.
-    traceable: whether `encode` exports to ONNX; if not, its matrix is exported.
+    Attributes:
+        dims: number of variables.
+        channels: number of components.
+        size: number of coefficients.
+        measured: whether `measure` or a weight file has set the units of coefficients.
+        traceable: whether `encode` exports to ONNX; if not, its matrix is exported.
     """
 
     dims: int = 1

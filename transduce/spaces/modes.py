@@ -27,10 +27,13 @@ KEPT_BYTES = 2**26  # of the matrices of grids that a space keeps at hand
 
 
 class Modes(Space):
-    """A fixed basis; subclasses give the functions and which of them a grid carries.
+    """A fixed basis. Subclasses define its functions, and how many of them a grid resolves.
 
-    closed: whether uniform grids include both ends. constant: 1 if the constant function counts
-    among the modes, else 0. unit: what coefficients are measured in."""
+    Attributes:
+        closed: whether uniform grids include both ends.
+        constant: 1 if the constant function is one of the modes, 0 if not.
+        unit: what coefficients are measured in.
+    """
 
     closed: bool
     constant: int = 0

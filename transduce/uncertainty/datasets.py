@@ -35,13 +35,18 @@ BURN_IN = 100  # steps at least
 
 @dataclass(frozen=True, eq=False)
 class DatasetPosterior:
-    """mean, low, high: of the observed operator's parameter and its band, or of each if there are
-    several.
+    """The posterior of the observed operator's parameters.
 
-    samples: the mean parameters of each sampled set, (samples,) or (samples, p). errors: the root
-    mean square of its e_i. members: how often each pair of the bank was in a set. acceptance: the
-    share of steps taken. effective: the number of independent samples that these amount to, of the
-    parameter that has the fewest."""
+    Attributes:
+        mean: of the parameter, or of each if there are several.
+        low: lower end of its band.
+        high: upper end of its band.
+        samples: mean parameters of each sampled set, (samples,) or (samples, p).
+        errors: root mean square of e_i of each sampled set.
+        members: how often each pair of the bank was in a set.
+        acceptance: share of accepted steps.
+        effective: effective sample size, of the parameter with the smallest.
+    """
 
     mean: Any
     low: Any

@@ -32,12 +32,17 @@ ALL = 0.999  # of their variance, nearly
 
 @dataclass(frozen=True, eq=False)
 class Inversion:
-    """v: the most probable inputs, (m, *grid). low, high: the ends of their bands, of the same
-    shape. samples: (m, samples, *grid).
+    """The posterior of m inputs.
 
-    Of the chains, for each of the m functions: acceptance, the share of steps taken, about xi* and
-    about 0; beta, their size; effective, the number of independent samples that theirs amount to,
-    in the direction that has the fewest."""
+    Attributes:
+        v: the most probable inputs, (m, *grid).
+        low: lower ends of their bands, of the same shape.
+        high: upper ends.
+        samples: (m, samples, *grid).
+        acceptance: share of accepted steps of each function's chains, about xi* and about 0.
+        beta: size of these steps.
+        effective: effective sample size, in the direction with the smallest.
+    """
 
     v: Any
     low: Any
