@@ -33,9 +33,10 @@ class Fitting:
         batch: examples in an update.
         falling: whether the rate rises to `lr` in the first tenth of the updates and then falls to
             zero; if not, it is `lr` throughout.
-        weight_decay: of AdamW.
+        weight_decay: of Adam.
         held_out: share of the examples that validate the fit; 0 with fewer than ten examples.
-        patience: epochs without a smaller validation error after which the fit ends; None for never.
+        patience: the fit ends after this many epochs without a smaller validation error; None for
+            never.
         stop: called with the operator after each epoch; the fit ends when it returns True.
         seed: of weights and batches.
     """
