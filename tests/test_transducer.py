@@ -235,3 +235,12 @@ def test_a_model_without_layers_is_refused():
         Transducer(SineModes(4), SineModes(4), [])
     with pytest.raises(TransduceError, match="expected a config of spaces V and U and of layers"):
         Transducer.from_config({"V": {"space": "SineModes", "modes": 4}, "U": None, "layers": []})
+
+
+def test_a_layer_that_is_replaced_is_used():
+    T, other = small_transducer(), small_transducer(hidden=24)
+    v, u, query = (torch.randn(1, n, 12, dtype=torch.float64) for n in (5, 5, 2))
+    before = T(v, u, query)
+    T.layers[0] = other.layers[0]
+    assert T.steps[0] is other.layers[0]
+    assert not torch.equal(T(v, u, query), before)

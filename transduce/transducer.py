@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import torch
 from jaxtyping import Bool, Float
@@ -56,9 +56,13 @@ class Transducer(nn.Module):
         V = copy.deepcopy(U) if V is U else V
         self.V, self.U = V.only_encoding(), U
         self.layers = nn.ModuleList(layers)
-        self.steps: tuple[Layer, ...] = tuple(layers)
         self.spread = nn.Parameter(torch.ones(V.size), requires_grad=False)
         self.card: dict[str, Any] = {}
+
+    @property
+    def steps(self) -> tuple[Layer, ...]:
+        """The layers in order."""
+        return tuple(cast(Layer, layer) for layer in self.layers)
 
     @property
     def config(self) -> Config:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import torch
 from jaxtyping import Bool, Float
@@ -61,8 +62,11 @@ class Mixture(Kappa[MixtureFit, Reading]):
                 f"{len(kernels)} kernels and a mixer of {mixer.answers}; expected the same number."
             )
         self.kernels, self.mixer = nn.ModuleList(kernels), mixer
-        self._kernels: tuple[Kappa, ...] = tuple(kernels)
         self.chunk = min(kernel.chunk for kernel in kernels)
+
+    @property
+    def _kernels(self) -> tuple[Kappa, ...]:
+        return tuple(cast(Kappa, kernel) for kernel in self.kernels)
 
     @property
     def systems(self) -> int:
