@@ -67,7 +67,7 @@ def errors(
         generator = generator_for("test", lab.scale.seed, operator)
 
         def measure(generator: torch.Generator = generator) -> list[list[Any]]:
-            return _packed(evaluate(R, family, sizes, 1, generator, lab.scale.queries))
+            return _packed(evaluate(R, family, sizes, 1, generator, n_queries=lab.scale.queries))
 
         drawn = {
             "seed": lab.scale.seed,
@@ -150,7 +150,7 @@ def one_by_one(
             few = Numbered(family.task_of, numbers)
             made = R()  # which may train it
             with torch.no_grad():
-                rows = evaluate(made, few, n, len(numbers), generator, m, metric=metric)
+                rows = evaluate(made, few, n, len(numbers), generator, n_queries=m, metric=metric)
             values: dict[int, list[float]] = {}
             for row in rows:
                 values.setdefault(row["operator"], []).append(_only(row))

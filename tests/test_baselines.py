@@ -14,14 +14,14 @@ import xarray as xr
 from conftest import small_transducer
 
 from transduce.baselines import (
-    RIVALS,
+    BASELINES,
     DeepOnet,
     Fitting,
     Fno,
     Identity,
     KernelRidge,
+    baseline,
     nearest_example,
-    rival,
 )
 from transduce.baselines.classical import KernelRidgeOperator
 from transduce.families import AdvectionDiffusionReaction
@@ -35,10 +35,12 @@ NETWORKS = {
     "deeponet": lambda fitting=SHORT: DeepOnet(width=16, layers=2, fitting=fitting),
 }
 UNFITTED = {
-    name: make for name, make in RIVALS.items() if not name.startswith(("fno", "deeponet", "local"))
+    name: make
+    for name, make in BASELINES.items()
+    if not name.startswith(("fno", "deeponet", "local"))
 }
-RIVALS_HERE = UNFITTED | NETWORKS
-REGRESSORS = RIVALS_HERE | {"transducer": small_transducer, "nearest-example": nearest_example}
+BASELINES_HERE = UNFITTED | NETWORKS
+REGRESSORS = BASELINES_HERE | {"transducer": small_transducer, "nearest-example": nearest_example}
 KINDS = {
     "numpy": np.asarray,
     "torch": torch.from_numpy,
@@ -105,7 +107,7 @@ def test_example_order_does_not_matter(name, arrays):
     assert np.allclose(straight, shuffled, atol=1e-5 * np.abs(straight).max())
 
 
-@pytest.mark.parametrize("name", sorted(RIVALS_HERE.keys() - {"identity"}))
+@pytest.mark.parametrize("name", sorted(BASELINES_HERE.keys() - {"identity"}))
 def test_channels_are_kept(name):
     generator = np.random.default_rng(0)
     v, u, v_query = (
@@ -117,14 +119,14 @@ def test_channels_are_kept(name):
 
 
 def test_every_rival_has_a_name():
-    assert all(isinstance(rival(name), Regressor) for name in RIVALS)
+    assert all(isinstance(baseline(name), Regressor) for name in BASELINES)
     others = {"fno-paper", "fno-stopped", "fno-periodic", "deeponet-paper", "local-kernel-ridge"}
-    assert RIVALS.keys() == UNFITTED.keys() | NETWORKS.keys() | others
+    assert BASELINES.keys() == UNFITTED.keys() | NETWORKS.keys() | others
     with pytest.raises(TransduceError, match="expected one of mean, identity"):
-        rival("tarot")
+        baseline("tarot")
 
 
-@pytest.mark.parametrize("name", sorted(RIVALS_HERE.keys() - {"mean", "identity", "fno"}))
+@pytest.mark.parametrize("name", sorted(BASELINES_HERE.keys() - {"mean", "identity", "fno"}))
 def test_another_grid_is_refused(name, arrays):
     v, u, v_query = arrays
     with pytest.raises(TransduceError, match="Interpolate"):
@@ -142,7 +144,7 @@ def test_nearest_neighbours_return_an_example_that_settles_the_query(arrays):
     v, u, _ = arrays
     # One neighbour or three: no error when one is left out.
     repeated = ExampleSet(np.repeat(v, 3, 0), np.repeat(u, 3, 0))
-    assert np.allclose(rival("nearest-neighbours").regress(repeated)(v), u)
+    assert np.allclose(baseline("nearest-neighbours").regress(repeated)(v), u)
 
 
 def test_linear_ridge_recovers_a_linear_operator():
@@ -153,20 +155,24 @@ def test_linear_ridge_recovers_a_linear_operator():
         generator.normal(size=(5, 12)),
     )
     assert np.allclose(
-        rival("linear-ridge").regress(ExampleSet(v, v @ A + 1))(v_query), v_query @ A + 1, atol=1e-6
+        baseline("linear-ridge").regress(ExampleSet(v, v @ A + 1))(v_query),
+        v_query @ A + 1,
+        atol=1e-6,
     )
 
 
 def test_decision_tree_finds_a_step():
     v = np.linspace(-1, 1, 60)[:, None] * np.ones(4)
     u = np.where(v > 0, 1.0, -1.0)
-    assert np.array_equal(rival("decision-tree").regress(ExampleSet(v, u))(v[::7] + 1e-3), u[::7])
+    assert np.array_equal(
+        baseline("decision-tree").regress(ExampleSet(v, u))(v[::7] + 1e-3), u[::7]
+    )
 
 
 def test_the_papers_kernel_ridge_is_scikit_learns(arrays):
     v, u, v_query = arrays
     theirs = sklearn.kernel_ridge.KernelRidge(alpha=1e-3, kernel="rbf").fit(v, u).predict(v_query)
-    assert np.array_equal(rival("kernel-ridge-paper").regress(ExampleSet(v, u))(v_query), theirs)
+    assert np.array_equal(baseline("kernel-ridge-paper").regress(ExampleSet(v, u))(v_query), theirs)
 
 
 def test_gaussian_process_is_ahead_of_the_papers_ridge():
@@ -178,7 +184,7 @@ def test_gaussian_process_is_ahead_of_the_papers_ridge():
         task = family.sample_task(30, 20, generator_for("validation", number))
         for name in errors:
             errors[name] += float(
-                relative_mse(rival(name).regress(task.examples)(task.queries.v), task.queries.u)
+                relative_mse(baseline(name).regress(task.examples)(task.queries.v), task.queries.u)
             )
     assert errors["gaussian-process"] < 0.25 * errors["kernel-ridge-paper"]
 

@@ -7,14 +7,14 @@ import torch
 
 from paper.baselines import FamilyWide
 from transduce.baselines import (
-    RIVALS,
+    BASELINES,
     DeepOnet,
     Fitting,
     Fno,
     Identity,
     LocalRidge,
+    baseline,
     classical,
-    rival,
 )
 from transduce.baselines.local import Window, _solved
 from transduce.families import Burgers2d
@@ -31,7 +31,9 @@ QUICK = {
     ),
 }
 AT_ONCE = {
-    name: make for name, make in RIVALS.items() if not name.startswith(("fno", "deeponet", "local"))
+    name: make
+    for name, make in BASELINES.items()
+    if not name.startswith(("fno", "deeponet", "local"))
 }
 HERE = AT_ONCE | QUICK
 
@@ -74,15 +76,15 @@ def test_a_regression_of_few_numbers_is_that_of_all_values(name, task, monkeypat
     answers = []
     for many in (10**6, 10):
         monkeypatch.setattr(classical, "MANY", many)
-        answers.append(rival(name).regress(task.examples)(task.queries.v))
+        answers.append(baseline(name).regress(task.examples)(task.queries.v))
     torch.testing.assert_close(*answers, rtol=1e-3, atol=1e-5)
 
 
 def test_the_likelihood_of_few_numbers_is_that_of_all_values(task, monkeypatch):
     """Up to a factor, 20 numbers for 512 values: its maximum is where it was."""
-    whole = rival("gaussian-process").regress(task.examples)
+    whole = baseline("gaussian-process").regress(task.examples)
     monkeypatch.setattr(classical, "MANY", 10)
-    few = rival("gaussian-process").regress(task.examples)
+    few = baseline("gaussian-process").regress(task.examples)
     for theta in (whole.fitted.kernel_.theta, np.zeros(5)):
         assert np.isclose(
             few.fitted.log_marginal_likelihood(theta),
@@ -91,7 +93,7 @@ def test_the_likelihood_of_few_numbers_is_that_of_all_values(task, monkeypatch):
 
 
 def test_leave_one_out_errors_are_sums_over_the_grid(task, monkeypatch):
-    ridge = rival("kernel-ridge")
+    ridge = baseline("kernel-ridge")
     whole = ridge.regress(task.examples)
     monkeypatch.setattr(classical, "MANY", 10)
     few = ridge.regress(task.examples)
@@ -192,7 +194,7 @@ def test_fno_learns_a_function_of_two_variables_and_answers_on_any_grid():
 
 
 def test_the_periodic_fno_is_without_padding():
-    R = rival("fno-periodic")
+    R = baseline("fno-periodic")
     assert isinstance(R, Fno) and R.padding == 0.0
 
 
@@ -204,7 +206,7 @@ def three():
 
 
 def test_an_operator_for_a_family_is_the_mean_of_its_operators(three):
-    T = FamilyWide(rival("linear-ridge"), lambda: three)
+    T = FamilyWide(baseline("linear-ridge"), lambda: three)
     v = torch.randn(6, 12, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
     for examples in three:
         assert relative_mse(T.regress(examples)(v), 2 * v) < 0.1

@@ -11,6 +11,7 @@ from conftest import fails, run
 from transduce.baselines import Identity, MeanOfExamples
 from transduce.evaluation import evaluate, summarise
 from transduce.families import AdvectionDiffusionReaction, Burgers2d
+from transduce.metatraining import described
 from transduce.random_fields import generator_for
 from transduce.storage import write_arrays
 
@@ -128,7 +129,7 @@ def test_evaluate_on_burgers(tmp_path):
     family = Burgers2d(amplitude=0.2, nu=(0.2, 0.3), start=1.0, increment=(0.5, 1.0), resolution=96)
     (expected,) = summarise(evaluate(Identity(), family, 3, 2, generator_for("test", 0), 2))
     results = json.loads(out.read_text())
-    assert results["rows"][0]["mean"] == expected["mean"] and results["family"] == repr(family)
+    assert results["rows"][0]["mean"] == expected["mean"] and results["family"] == described(family)
     assert (
         run(*shlex.split(results["command"])[1:], "--out", tmp_path / "again.json").exit_code == 0
     )

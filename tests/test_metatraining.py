@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 import sys
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pytest
 import torch
@@ -15,7 +15,7 @@ from paper.baselines import Maml
 from transduce import Training, TransduceError, evaluate, metatrain
 from transduce.baselines import KernelRidge
 from transduce.evaluation import summarise
-from transduce.metatraining import draw, validation_tasks
+from transduce.metatraining import described, draw, validation_tasks
 from transduce.metrics import relative_mse
 from transduce.random_fields import SPLITS, generator_for, seed_for
 
@@ -75,7 +75,7 @@ import sys, torch
 sys.path.insert(0, {tests!r})
 from scalings import Scalings, TRAINING, parameters
 from conftest import small_transducer
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from transduce import metatrain
 T = small_transducer().float()
 one_step = replace(TRAINING, steps=1, muon_lr=0.0, loss="log_l2", noise=1.0)
@@ -213,3 +213,17 @@ print([name for name in known if name in sys.modules])
 def test_it_imports_no_model_and_no_family():
     found = subprocess.run([sys.executable, "-c", ALONE], check=True, capture_output=True)
     assert found.stdout.decode().strip() == "[]"
+
+
+def test_a_family_is_described_by_what_was_set():
+    """So that a field that is added with a default leaves checkpoints valid."""
+
+    @dataclass(frozen=True)
+    class Waves:
+        speed: float = 1.0
+        inside: Scalings | None = None
+
+    assert described(Waves()) == "Waves()"
+    assert described(Waves(2.0)) == "Waves(speed=2.0)"
+    assert described(Scalings()) == "Scalings()"
+    assert described(InNumpy()).startswith("InNumpy")

@@ -134,7 +134,7 @@ def test_settings_are_checked_before_anything_is_measured(tmp_path):
 def test_a_measurement_holds_for_one_regressor_one_seed_and_one_number_of_queries(tmp_path):
     family, seen = AdvectionDiffusionReaction(), set()
     for scale in (TINY, replace(TINY, queries=4), replace(TINY, seed=1)):
-        for R in (baselines.rival("mean"), baselines.rival("identity")):
+        for R in (baselines.baseline("mean"), baselines.baseline("identity")):
             (row,) = errors(Lab(scale, tmp_path, "part"), "one name", R, repr(R), family, (3,), 1)
             seen.add(row["mean"])
     assert len(seen) == 6
@@ -167,7 +167,7 @@ def test_every_regressor_says_what_it_is():
 
 
 def test_errors_are_those_of_evaluation(tmp_path):
-    family, R = AdvectionDiffusionReaction(), baselines.rival("linear-ridge")
+    family, R = AdvectionDiffusionReaction(), baselines.baseline("linear-ridge")
     lab = Lab(TINY, tmp_path, "part")
     (row,) = errors(lab, "linear-ridge", R, repr(R), family, (6,), 2)
     direct = [
@@ -294,7 +294,7 @@ def test_tuned_rivals_are_the_best_of_what_was_tried(name):
     rows = json.loads((RESULTS / "rivals.json").read_text())["rows"]
     tried = {row["choice"]: row["mean"] for row in rows if row["rival"] == name and row["n"] == 50}
     assert tried.keys() == CHOICES[name].keys()
-    assert changed(name, CHOICES[name][min(tried, key=tried.get)]) == baselines.rival(name)
+    assert changed(name, CHOICES[name][min(tried, key=tried.get)]) == baselines.baseline(name)
 
 
 def test_a_training_curve_goes_on_over_its_stages(tmp_path):

@@ -54,6 +54,7 @@ IMAGE_PIXELS, IMAGE_CLASSES = 784, 10
 IMAGE_RECIPES = ("images", "images-softmax")
 UNSUPPORTED = ("bias", "shared", "neighbours")
 AVERAGING = {"exp_dot": "ExpDot", "rbf": "Rbf", "l2": "L2"}
+# These numbers are those of the versions that wrote the cards; they do not follow the library's.
 PLAIN_WIDTHS = [0.001, 0.003, 0.008, 0.02, 0.05, 0.02, 0.004, 0.015]
 NETWORK = ("channels", "layers", "modes", "summary")  # options of a prior that its network has
 

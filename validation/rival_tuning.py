@@ -23,7 +23,7 @@ from typing import Any
 import torch
 
 from paper.lab import Lab
-from transduce.baselines import DeepOnet, Fitting, Fno, rival
+from transduce.baselines import DeepOnet, Fitting, Fno, baseline
 from transduce.families import AdvectionDiffusionReaction
 from transduce.files import provenance
 from transduce.metrics import relative_squared_errors
@@ -138,7 +138,7 @@ def main() -> None:
         for name, choices in CHOICES.items()
         for choice, options in choices.items()
     ]
-    trials += [(name, "as chosen", rival(name), 200) for name in CHOICES]
+    trials += [(name, "as chosen", baseline(name), 200) for name in CHOICES]
     rows: list[dict[str, Any]] = []
     for done, (name, choice, regressor, n) in enumerate(trials, start=1):
         rows.append({"rival": name, "choice": choice, **measured(lab, regressor, tasks, n)})

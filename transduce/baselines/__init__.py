@@ -93,6 +93,3 @@ def baseline(name: str) -> Regressor:
             f"there is no baseline {name!r}; expected one of {', '.join(BASELINES)}."
         )
     return BASELINES[name]()
-
-
-RIVALS, rival = BASELINES, baseline  # their names until version 0.1

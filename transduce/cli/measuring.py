@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from ..evaluation import Row
     from ..types import OperatorFamily, Regressor
 
+Settings = Mapping[str, object]
 Options = dict[str, dict[str, object]]  # of each family, None where not given
 SIZES = [5, 10, 20, 50, 100, 200, 500]
 ADR = ("k_max", "length_scale", "t", "v_length_scale")
@@ -130,7 +131,7 @@ def evaluate(
     )
     if out is not None:
         sizes = {"n": ",".join(map(str, n)), "operators": operators, "queries": queries}
-        _write(out, rows, regressors, repr(B), {**sizes, **settings, "seed": seed})
+        _write(out, rows, regressors, B, {**sizes, **settings, "seed": seed})
 
 
 def _sizes(
@@ -195,19 +196,18 @@ def _measured(
 
 
 def _write(
-    out: Path, rows: list[Row], regressors: list[str], family: str, settings: Mapping[str, object]
+    out: Path, rows: list[Row], regressors: list[str], B: OperatorFamily, settings: Settings
 ) -> None:
     """Write rows with the command that measures them again."""
     from ..files import provenance
+    from ..metatraining import described
     from ..report import write_rows
 
-    flags = (
-        part
-        for name, value in settings.items()
-        for part in (f"--{name.replace('_', '-')}", str(value))
-    )
+    named = {f"--{name.replace('_', '-')}": str(value) for name, value in settings.items()}
+    flags = (part for item in named.items() for part in item)
     command = shlex.join(["transduce", "evaluate", *regressors, *flags])
-    write_rows(out, rows, command=command, family=family, seed=settings["seed"], **provenance())
+    about = {"family": described(B), "seed": settings["seed"], **provenance()}
+    write_rows(out, rows, command=command, **about)
     say(f"written to {out}")
 
 
@@ -219,8 +219,7 @@ def reproduce(
     work: WorkFolder = None,
     force: Force = False,
 ) -> None:
-    """Measure an experiment of the paper anew, every table and figure of it, going on where it
-    stopped."""
+    """Measure every table and figure of an experiment of the paper, resuming where it stopped."""
     from .. import repository
     from ..types import TransduceError
 

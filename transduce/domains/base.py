@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, ClassVar
 if TYPE_CHECKING:
     from ..conditioned import ConditionedOperator
     from ..files import PathLike
-    from ..spaces import Space
     from ..transducer import Transducer
     from ..types import Array, ExampleSet
 
@@ -117,8 +116,3 @@ class Domain(ABC):
         from ..storage import write_arrays
 
         write_arrays(path, answers, force, attrs)
-
-
-def kind(space: Space) -> str:
-    """The name of a space in its configuration."""
-    return str(space.config()["space"])

@@ -16,15 +16,15 @@ from jaxtyping import Float32
 from ..families.climate_fields import ClimateFields, located
 from ..families.climate_files import open_climate, open_inputs
 from ..families.climate_grids import resampled
+from ..spaces import Region, regions
 from ..types import Array, ExampleSet, TransduceError, to_tensor
-from .base import DEFAULTS, Domain, Queries, Request, kind
+from .base import DEFAULTS, Domain, Queries, Request
 
 if TYPE_CHECKING:
     import xarray as xr
 
     from ..conditioned import ConditionedOperator
     from ..files import PathLike
-    from ..spaces import Region
     from ..transducer import Transducer
 
 # Fields further than this from the mean field of the training data, in its standard deviations,
@@ -100,12 +100,13 @@ def regress_climate(T: Transducer, examples: ClimateFields, v: xr.DataArray) -> 
 
 def _regions(T: Transducer) -> tuple[Region, Region]:
     """The spaces of a model of a region; raises an error for any other model."""
-    if not kind(T.V) == kind(T.U) == "Region":
+    found = regions(T.V, T.U)
+    if found is None:
         raise TransduceError(
-            f"a model from {kind(T.V)} to {kind(T.U)} was given; expected one of a region, like "
-            "climate-europe. Give arrays to T.regress."
+            f"a model from {type(T.V).__name__} to {type(T.U).__name__} was given; expected one of "
+            "a region, like climate-europe. Give arrays to T.regress."
         )
-    return cast("Region", T.V), cast("Region", T.U)
+    return found
 
 
 def _check_grid_is_default(T: Transducer, request: Request) -> None:

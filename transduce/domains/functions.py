@@ -12,7 +12,7 @@ import numpy as np
 
 from ..storage import MissingVariableError, read_examples, read_functions
 from ..types import Array, ExampleSet, TransduceError
-from .base import DEFAULTS, Domain, Queries, Request, kind
+from .base import DEFAULTS, Domain, Queries, Request
 
 if TYPE_CHECKING:
     from ..conditioned import ConditionedOperator
@@ -65,9 +65,10 @@ DOMAIN = Functions()
 def check_vector_model(T: Transducer) -> None:
     """Raise an error if vectors cannot take the place of coefficients: those of sine modes can
     have any values."""
-    if not kind(T.V) == kind(T.U) == "SineModes":
+    if not (T.V.free and T.U.free):
+        V, U = type(T.V).__name__, type(T.U).__name__
         raise TransduceError(
-            f"vectors=True with a model from {kind(T.V)} to {kind(T.U)}; expected SineModes, whose "
+            f"vectors=True with a model from {V} to {U}; expected SineModes, whose "
             "coefficients are free. Use 'adr', or vectors=False."
         )
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ..storage import read_variable
 from ..types import Array, ExampleSet, TransduceError, to_tensor
-from .base import DEFAULTS, Queries, Request, kind
+from .base import DEFAULTS, Queries, Request
 from .functions import Functions
 
 if TYPE_CHECKING:
@@ -26,12 +26,11 @@ class Images(Functions):
     name = "images"
 
     def check_model(self, T: Transducer) -> None:
-        vectors = kind(T.V) == kind(T.U) == "Euclidean"
-        if not vectors or math.isqrt(T.V.size) ** 2 != T.V.size:
+        if not (T.V.vectors and T.U.vectors) or math.isqrt(T.V.size) ** 2 != T.V.size:
             raise TransduceError(
-                f"the model maps {kind(T.V)} of size {T.V.size} to {kind(T.U)} of size "
-                f"{T.U.size}; expected one from square images to classes, both Euclidean. Use "
-                "'images'."
+                f"the model maps {type(T.V).__name__} of size {T.V.size} to "
+                f"{type(T.U).__name__} of size {T.U.size}; expected one from square images to "
+                "classes, both Euclidean. Use 'images'."
             )
 
     def check(self, T: Transducer, examples: ExampleSet) -> None:

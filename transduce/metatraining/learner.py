@@ -77,7 +77,12 @@ class Learner(Regressor, Protocol):
 
 @runtime_checkable
 class Standardises(Protocol):
-    """A learner that measures inputs in units of their spread over the family."""
+    """A learner that measures inputs in units of their spread over the family.
+
+    measured: whether it has.
+    """
+
+    measured: bool
 
     def standardise(self, v: Tensor) -> None: ...
 

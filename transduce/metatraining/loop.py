@@ -168,4 +168,4 @@ def measure(T: Learner, batch: Batch) -> None:
     T.U.measure(u.flatten(0, 1))
     if not T.V.measure(v.flatten(0, 1)):
         T.standardise(T.V.encode(v, batch.get("x")))
-    T.measured = True  # type: ignore[attr-defined]  # not a member that every learner has
+    T.measured = True

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import fields, is_dataclass
+
 import torch
 
 from ..random_fields import generator_for
@@ -12,9 +14,27 @@ from .options import Training
 from .tasks import stack
 
 
-def described(family: OperatorFamily) -> str:
-    """A family by its repr, or by the name of its class if it has none."""
-    return type(family).__name__ if type(family).__repr__ is object.__repr__ else repr(family)
+def described(family: object) -> str:
+    """A family as text: the name of its class, and for a dataclass the fields that differ from
+    their defaults. A field that is added with a default changes no description. A class with a
+    `__repr__` of its own describes itself."""
+    own = type(family).__repr__
+    if own is object.__repr__:
+        return type(family).__name__
+    if not is_dataclass(family) or not hasattr(own, "__wrapped__"):  # the generated one has it
+        return repr(family)
+    set_by_user = [
+        f"{option.name}={_value(value)}"
+        for option in fields(family)
+        if (value := getattr(family, option.name)) != option.default
+    ]
+    return f"{type(family).__name__}({', '.join(set_by_user)})"
+
+
+def _value(value: object) -> str:
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_value, value))})"
+    return described(value) if is_dataclass(value) else repr(value)
 
 
 def validation_tasks(family: OperatorFamily, training: Training) -> list[Batch]:

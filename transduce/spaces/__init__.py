@@ -15,6 +15,7 @@ from .modes import Modes as Modes
 from .padded import Padded as Padded
 from .patches import Patches as Patches
 from .region import Region as Region
+from .region import regions as regions
 from .sine import SineModes as SineModes
 from .values import BranchTrunk as BranchTrunk
 from .values import Euclidean as Euclidean

@@ -21,6 +21,8 @@ class Space(nn.Module):
         size: number of coefficients.
         measured: whether `measure` or a weight file has set the units of coefficients.
         traceable: whether `encode` exports to ONNX; if not, its matrix is exported.
+    vectors: whether functions are vectors, without positions.
+    free: whether any vector of length `size` holds the coefficients of a function.
     """
 
     dims: int = 1
@@ -28,6 +30,8 @@ class Space(nn.Module):
     size: int
     measured: bool = False
     traceable: bool = True
+    vectors: bool = False
+    free: bool = False
 
     def config(self) -> dict[str, Json]:
         """What `space_from_config` needs to build this space again."""

@@ -192,3 +192,8 @@ class Region(Space):
 def _slopes(f: Float[Tensor, "... y x"]) -> Float[Tensor, "... s"]:
     """The differences between neighbours, eastward and southward."""
     return torch.cat([f.diff(dim=-1).flatten(-2), f.diff(dim=-2).flatten(-2)], -1)
+
+
+def regions(V: Space, U: Space) -> tuple[Region, Region] | None:
+    """The spaces of a model between fields of a region; None for those of another model."""
+    return (V, U) if isinstance(V, Region) and isinstance(U, Region) else None

@@ -23,6 +23,7 @@ class SineModes(Modes):
     """
 
     closed = True
+    free = True
 
     def __init__(self, modes: int, channels: int = 1):
         super().__init__()

@@ -78,6 +78,8 @@ class Euclidean(Space):
     """R^d: vectors as they are; or, with a power below 1, so that differences among small values
     count for more: of dark pixels, say."""
 
+    vectors = True
+
     def __init__(self, size: int, power: float = 1.0):
         super().__init__()
         if not power > 0:
