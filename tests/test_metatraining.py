@@ -75,7 +75,7 @@ import sys, torch
 sys.path.insert(0, {tests!r})
 from scalings import Scalings, TRAINING, parameters
 from conftest import small_transducer
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from transduce import metatrain
 T = small_transducer().float()
 one_step = replace(TRAINING, steps=1, muon_lr=0.0, loss="log_l2", noise=1.0)

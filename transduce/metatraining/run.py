@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 from copy import deepcopy
 from typing import cast
@@ -145,4 +146,11 @@ def make_fabric() -> Processes:
         devices=local, num_nodes=world // local, strategy="ddp" if world > 1 else "auto"
     )
     fabric.launch()
+    if world > 1:  # threads of the group that outlive Python abort the process
+        atexit.register(_leave_group)
     return cast(Processes, fabric)
+
+
+def _leave_group() -> None:
+    if torch.distributed.is_initialized():
+        torch.distributed.destroy_process_group()
