@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from climate_samples import real
 
 ROOT = Path(__file__).parents[1]
@@ -58,6 +59,7 @@ def test_fields_are_measured_each_in_its_own_process(tmp_path):
     assert consistent(result["rows"]) and "80 x 80" in run.stdout
 
 
+@pytest.mark.results
 def test_fields_of_the_size_of_the_paper_fit_in_little_memory():
     """As committed: a step with checkpointing in 3 GiB, a prediction in 1.5, and checkpointing
     holds less wherever it was measured."""
@@ -117,6 +119,7 @@ def test_a_server_under_load(tmp_path):
     check_served(result["rows"])
 
 
+@pytest.mark.results
 def test_the_servers_memory_stayed_flat():
     """As committed: over 2,000 requests of each kind, never more than 5 % above what was held
     before them."""
@@ -127,6 +130,7 @@ def test_the_servers_memory_stayed_flat():
     )
 
 
+@pytest.mark.results
 def test_the_page_is_as_fast_as_was_asked():
     """As committed: a first prediction within 2 s of opening, then 30 answers a second."""
     result = json.loads((ROOT / "results" / "benchmarks" / "page.json").read_text())
@@ -148,6 +152,7 @@ def test_starts_are_timed_in_one_run(tmp_path):
     assert all(row["seconds"] > 0 and row["processor"] > 0 for row in result["rows"])
 
 
+@pytest.mark.results
 def test_starts_take_as_little_as_asked():
     """As committed: imports at most 0.4 s beyond torch; --version and each --help at most 0.5."""
     result = json.loads((ROOT / "results" / "benchmarks" / "startup.json").read_text())

@@ -57,6 +57,7 @@ def test_bundled_models(bundled, name):
     assert str(Path(__file__).parents[1]).encode() not in written.path.read_bytes()
 
 
+@pytest.mark.results
 def test_every_bundled_model_was_measured():
     rows = json.loads(RESULTS.read_text())["rows"]
     assert {row["model"] for row in rows} == set(weights.names())

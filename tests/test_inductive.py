@@ -287,6 +287,7 @@ def test_context_alone():
     assert np.allclose(MeanOfExamples().regress(examples)(v), fields.u[:15].mean(0))
 
 
+@pytest.mark.results
 def test_rivals_have_the_settings_that_did_best():
     """On years that no test is of."""
     assert FITTED.stop < ASKED.start and ASKED.stop == "2006"

@@ -148,12 +148,14 @@ def test_links_lead_somewhere(page):
     assert missing == []
 
 
+@pytest.mark.results
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_tables_are_those_of_the_results(page):
     for _, name, shown, _ in TABLE.findall(page.read_text()):
         assert shown == table(name)
 
 
+@pytest.mark.results
 @pytest.mark.parametrize(
     "path", sorted((ROOT / "results").rglob("*.json")), ids=lambda path: path.stem
 )
