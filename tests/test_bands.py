@@ -122,6 +122,6 @@ def test_bad_bands(pairs):
     ):
         transformed.regress(ExampleSet(*pairs[:2])).predict(pairs[2])
     with pytest.raises(
-        TransduceError, match=r"this model of ExpDot .* has no leave-one-out residuals"
+        TransduceError, match=r"this model of ExpDot has no leave-one-out residuals"
     ):
         small_transducer().regress(ExampleSet(*pairs[:2])).predict(pairs[2])

@@ -2,6 +2,8 @@
 
 import inspect
 import json
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -9,7 +11,7 @@ from torch import nn
 
 from transduce import ExampleSet, TransduceError, configs, models
 from transduce.configs import PARTS, Part, build, describe
-from transduce.kernels import ExpDot, MaternGram, NoiseUnits, Ridge
+from transduce.kernels import ExpDot, Kappa, MaternGram, NoiseUnits, Ridge
 from transduce.layer import Feedforward, Layer
 from transduce.spaces import BranchTrunk, Euclidean, Padded, Region, SineModes
 from transduce.transducer import Transducer
@@ -284,3 +286,30 @@ def test_loading_marks_padded_spaces_as_measured(tmp_path):
     before = loaded.U.of.unit.clone()
     loaded.U.measure(1000 + 3 * torch.randn(5, 3, 4))
     assert torch.equal(loaded.U.of.unit, before)
+
+
+class Forgetful(Kappa):
+    def __init__(self, power=2):
+        super().__init__()
+        self.exponent = power
+
+
+class OwnModes(SineModes):
+    """A space that does not describe itself."""
+
+
+def test_parts_and_spaces_that_cannot_be_described_say_what_is_missing():
+    T = Transducer(SineModes(4), SineModes(4), [Layer(Forgetful())])
+    with pytest.raises(TransduceError, match="does not keep its arguments power; expected attr"):
+        T.save_pretrained("never.safetensors")
+    kernel = models.softmax(SineModes(4), SineModes(4), depth=1).steps
+    with pytest.raises(TransduceError, match="a OwnModes describes itself as 'SineModes'"):
+        _ = Transducer(OwnModes(4), SineModes(4), kernel).config
+
+
+def test_layers_are_layers():
+    """In a process of its own, without the run-time checks of annotations."""
+    code = "from torch.nn import Linear; from transduce import SineModes, Transducer; "
+    code += "Transducer(SineModes(4), SineModes(4), [Linear(4, 4)])"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert "layers hold Linear; expected Layers" in found.stderr

@@ -275,3 +275,9 @@ def test_regress_says_what_it_takes():
         repr(T.regress(ExampleSet(f, f)))
         == "ConditionedOperator(n = 3 examples, (m, 17) -> (m, 17))"
     )
+
+
+def test_no_queries_are_refused_in_words(pairs):
+    v, u, v_query = pairs
+    with pytest.raises(TransduceError, match="no functions; expected one or more"):
+        small_transducer().regress(ExampleSet(v, u))(v_query[:0])

@@ -21,8 +21,7 @@ from torch import Tensor
 from . import exporting, transducer
 from .bands import half_widths_of
 from .files import PathLike, versions
-from .kernels import Fit
-from .kernels.kappa import no_residuals
+from .kernels.kappa import Fit, no_residuals
 from .spaces.base import grid_or_positions
 from .storage import check_writable
 from .types import Array, DataArray, ExampleSet, Index, TransduceError, like, to_tensor
@@ -132,8 +131,8 @@ class ConditionedOperator:
         """Leave-one-out residuals and deviations of the examples, in coefficients."""
         fit = self.fits[-1]
         if not self.T.leaves_out or fit.residual is None or fit.deviation is None:
-            kernels = " and ".join(type(layer.kappa).__name__ for layer in self.T.steps)
-            raise no_residuals(f"this model of {kernels}")
+            kernels = dict.fromkeys(type(layer.kappa).__name__ for layer in self.T.steps)
+            raise no_residuals(f"this model of {' and '.join(kernels)}")
         return fit.residual[0], fit.deviation[0]
 
     @property
@@ -273,7 +272,8 @@ class ConditionedOperator:
         return [torch.cat(layer, 1) for layer in zip(*parts, strict=True)]
 
     def _last(self, coefficients: Float[Tensor, "1 m *grid d_v"]) -> Float[Tensor, "1 m *grid d_u"]:
-        return self._streams(coefficients)[-1]
+        parts = self._chunks(coefficients)
+        return torch.cat([self.T.query(self.fits, part)[-1] for part in parts], 1)
 
     def _chunks(self, coefficients: Float[Tensor, "1 m *grid d_v"]) -> Sequence[Tensor]:
         """Queries in parts, so that memory stays in the cache."""

@@ -53,10 +53,17 @@ def _describe(value: object, seen: dict[int, int]) -> Json:
         if id(value) in seen:
             return {"again": seen[id(value)]}
         seen[id(value)] = len(seen)
-        options = {name: _describe(getattr(value, name), seen) for name in arguments(type(value))}
+        names = arguments(type(value))
+        missing = [name for name in names if not hasattr(value, name)]
+        if missing:
+            raise TransduceError(
+                f"{type(value).__name__} does not keep its arguments {', '.join(missing)}; "
+                "expected attributes of the same names. Assign them in __init__."
+            )
+        options = {name: _describe(getattr(value, name), seen) for name in names}
         return {"part": type(value).__name__, **options}
     if isinstance(value, Space):
-        return value.config()
+        return _described_space(value)
     if isinstance(value, list | tuple | nn.ModuleList):
         return [_describe(item, seen) for item in value]
     if value is None or isinstance(value, bool | int | float | str):
@@ -65,6 +72,16 @@ def _describe(value: object, seen: dict[int, int]) -> Json:
         f"a model holds a {type(value).__name__}, which cannot be described; expected parts, "
         "spaces, numbers and texts. Derive its class from transduce.configs.Part."
     )
+
+
+def _described_space(space: Space) -> Json:
+    config = space.config()
+    if config.get("space") != type(space).__name__:
+        raise TransduceError(
+            f"a {type(space).__name__} describes itself as {config.get('space')!r}; expected its "
+            "own name. Override `config`, and add the class to transduce.spaces.SPACES."
+        )
+    return config
 
 
 def arguments(make: Callable[..., object]) -> list[str]:

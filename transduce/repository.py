@@ -52,7 +52,7 @@ def missing(what: str, part: str = "paper") -> TransduceError:
     """The error that something needs a folder of the source repository."""
     return TransduceError(
         f"{what} is not part of the installed package, but of the source repository, in its folder "
-        f"{part}/. Clone the repository of transduce and run this in it."
+        f"{part}/. Clone the repository of transduce and run `pip install -e .` in it."
     )
 
 

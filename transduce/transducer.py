@@ -53,6 +53,11 @@ class Transducer(nn.Module):
         super().__init__()
         if not layers:
             raise TransduceError("a Transducer without layers; expected at least one. Give some.")
+        wrong = [type(layer).__name__ for layer in layers if not isinstance(layer, Layer)]
+        if wrong:
+            raise TransduceError(
+                f"layers hold {', '.join(wrong)}; expected Layers. Give [Layer(kappa), ...]."
+            )
         V = copy.deepcopy(U) if V is U else V
         self.V, self.U = V.only_encoding(), U
         self.layers = nn.ModuleList(layers)
@@ -67,8 +72,7 @@ class Transducer(nn.Module):
     @property
     def config(self) -> Config:
         """What `from_config` needs to build this model again, with new weights."""
-        spaces: Config = {"V": self.V.config(), "U": self.U.config()}
-        return {**spaces, "layers": describe(self.steps)}
+        return {"V": describe(self.V), "U": describe(self.U), "layers": describe(self.steps)}
 
     @classmethod
     def from_config(cls, config: Config) -> Transducer:
@@ -87,7 +91,9 @@ class Transducer(nn.Module):
         tensors, card = weights.load(name)
         try:
             T = cls.from_config(card["model"])
-        except (KeyError, TypeError, TransduceError) as error:
+        except TransduceError as error:
+            raise TransduceError(f"the model on the card of {name} is not one: {error}") from None
+        except (KeyError, TypeError) as error:
             raise TransduceError(
                 f"the card in {name} describes no model of this version ({error!r}). Give weights "
                 "that transduce wrote."

@@ -186,7 +186,7 @@ def no_residuals(what: str) -> TransduceError:
     return TransduceError(
         f"{what} has no leave-one-out residuals and therefore no bands; expected kernels that "
         "solve for their coefficients, in layers without G, such as those of 'adr' and 'burgers'. "
-        "Use such a model, or uncertainty.many_regressions."
+        "Use such a model, or uncertainty.conformal."
     )
 
 

@@ -71,6 +71,10 @@ class Space(nn.Module):
     def check(self, f: Tensor, x: Tensor | None, name: str) -> tuple[int, ...]:
         """The grid's shape, of n functions with one leading axis; raises a TransduceError if they
         do not fit."""
+        if f.ndim and not len(f):
+            raise TransduceError(
+                f"{name} has shape {tuple(f.shape)}, no functions; expected one or more."
+            )
         scattered = x is not None
         grid_dims = 1 if scattered else self.dims
         expected = (

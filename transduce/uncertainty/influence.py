@@ -35,9 +35,8 @@ def influence(
     T, examples = O.T, O.examples
     if not T.leaves_out:
         raise TransduceError(
-            "this model does not say what is left of an example that is left out; expected one "
-            "that ends in a kernel that solves or "
-            "in a prior, with G=False, such as 'adr'. Compare with `many_regressions` instead."
+            "this model has no leave-one-out residuals, which influence needs; expected one that "
+            "solves for its coefficients, such as 'adr'. Compare with `many_regressions` instead."
         )
     with torch.enable_grad():
         inputs, _ = T.encode(T.V, examples.v, O.x, "examples.v")

@@ -172,6 +172,7 @@ class FeatureGram(Gram):
         assert self.log_width is not None
         squares = a.square().sum(-1)[..., :, None] + b.square().sum(-1)[..., None, :]
         squared = (squares - 2 * a @ b.mT).clamp(min=0)
-        learned = (LOG_UNIT * self.log_width.double()).exp()[:, None, None] * squared[:, :1]
-        fixed = self.widths.double()[:, None, None] * squared[:, 1:]
-        return torch.exp(-torch.cat([learned, fixed], 1))
+        learned = (LOG_UNIT * self.log_width.double()).exp()[:, None, None]
+        fixed = self.widths.double()[:, None, None]
+        exponents = torch.cat([-learned * squared[:, :1], -fixed * squared[:, 1:]], 1)
+        return exponents.exp_()  # in place: new memory costs more than the exponential
