@@ -115,7 +115,7 @@ def check_use(programs: Path, folder: Path) -> None:
     if (ROOT / "paper" / "pretrained").is_dir():
         run(python, "-c", WITHOUT_THE_REPOSITORY, cwd=folder)
         line = run(str(programs / "transduce"), "reproduce", "adr", cwd=folder, code=2)
-        assert line.startswith("transduce: error: ") and "clone" in line, line
+        assert line.startswith("transduce: error: ") and "Clone the repository" in line, line
         print("without the repository, the paper's weights and experiments say where they are")
 
 
