@@ -5,7 +5,7 @@ their images out.
 
 ONNX has no Cholesky factorisation, nor any other that kernels solve their systems with, so examples
 are conditioned on in Python. What a query needs of them is folded into the graph as constants.
-Before a file is put in place, ONNX Runtime runs it beside torch."""
+Before a file is put in place, ONNX Runtime's answers are compared with torch's."""
 
 from __future__ import annotations
 

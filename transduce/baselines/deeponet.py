@@ -26,7 +26,7 @@ TUNED = Fitting(epochs=400, steps=2000, lr=3e-3, batch=50, falling=True, weight_
 
 @dataclass(frozen=True)
 class DeepOnet:
-    """A DeepONet fitted anew to each operator's examples: branch and trunk of `layers` hidden
+    """A DeepONet fitted to each operator's examples: branch and trunk of `layers` hidden
     layers of `width` units.
 
     Functions have one variable or two; queries come on the grid of the examples' v and are answered

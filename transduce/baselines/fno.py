@@ -21,7 +21,7 @@ PERIODIC = Fitting(epochs=40, steps=800, lr=5e-3, batch=5, falling=True)
 
 @dataclass(frozen=True)
 class Fno:
-    """An FNO fitted anew to each operator's examples.
+    """An FNO fitted to each operator's examples.
 
     modes: the frequencies kept along each axis, 0 among them, as its authors count them. padding:
     the share of the domain added, as zeros, for functions that are not periodic. Functions of one

@@ -1,5 +1,4 @@
-"""Tasks of classifying characters that nobody writes: each is made of pieces of handwriting, turned
-and put together.
+"""Tasks of classifying synthetic characters, each made of rotated pieces of handwriting.
 
     v = max_p  x_p o A_kp,
     u = e_k,

@@ -1,4 +1,4 @@
-"""Labels beside the lines and points that they name, none over another."""
+"""Labels next to the lines and points that they name, without overlaps."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def rising(values: np.ndarray) -> np.ndarray:
 
 
 def label_points(axes: Axes, points: Sequence[End]) -> None:
-    """Name points beside them, each as near as it can be without covering a point, another name or
+    """Name points, each label as near as it can be without covering a point, another name or
     the frame.
 
     Call it last: the places of the labels follow from the size of the axes.

@@ -115,7 +115,7 @@ def show(hidden: Hidden) -> dict[str, object]:
 
 
 def predict(asked: Asked) -> dict[str, object]:
-    """The prediction with its band, beside the truth where there is one: a solution may blow up."""
+    """The prediction with its band, and the truth if the solution does not blow up."""
     O, regression = regressed(asked)
     v = torch.tensor(asked.v)[None]
     start = time.perf_counter()

@@ -26,7 +26,7 @@ from .packing import Packed, packed
 MOST = 50
 SHOWN = 9  # pairs that the page shows
 OPERATOR, STARTS, QUERY = range(3)  # what a seed is drawn for
-BESIDE = ThreadPoolExecutor(2)
+SOLVER = ThreadPoolExecutor(2)
 
 
 class Fluid(BaseModel, frozen=True):
@@ -87,7 +87,7 @@ def predict(stirred: Stirred) -> dict[str, object]:
     yet."""
     v = _query(stirred)
     O, regression = regressed(stirred.fluid, stirred.n)
-    solving = BESIDE.submit(solver(stirred.fluid), v)  # as long as the answer takes
+    solving = SOLVER.submit(solver(stirred.fluid), v)  # as long as the answer takes
     start = time.perf_counter()
     u_hat = O(v)
     milliseconds = 1000 * (time.perf_counter() - start)

@@ -1,6 +1,6 @@
 """Regressed operators by id, for as long as someone asks for them.
 
-An operator expires once nobody has asked for it for `seconds`. There are at most `most` of them, of
+An operator expires after `seconds` without a request for it. There are at most `most` of them, of
 `most_bytes` together: a new one takes the place of those that were asked for longest ago, so that a
 client who forgets its operators never shuts out another."""
 

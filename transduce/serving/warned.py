@@ -1,5 +1,4 @@
-"""What work warns of, told to whoever asked for it; `warnings.catch_warnings` is not for
-threads."""
+"""Warnings of a request, collected per thread; `warnings.catch_warnings` does not support threads."""
 
 from __future__ import annotations
 

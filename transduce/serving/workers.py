@@ -31,6 +31,6 @@ class Workers:
                 503, f"{self.queue} requests wait already. Wait 1 s.", {"retry-after": "1"}
             )
         future = self.pool.submit(torch.inference_mode()(work))
-        # Not before: a thread works on when nobody waits for it any more.
+        # Not before: cancelling the future does not stop the thread.
         future.add_done_callback(lambda _: self.room.release())
         return await asyncio.wrap_future(future)

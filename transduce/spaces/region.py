@@ -1,18 +1,17 @@
-"""Fields of one region: what differs from the mean field, weighted by area, in one unit (section
-5.3).
+"""Fields of one region: anomalies about the mean field, weighted by area, in one unit (section 5.3).
 
     c(y) = sqrt(w(lat_y)) (f(y) - mean(y)) / unit,      w = cos(lat) / mean of cos
 
-So |c|^2 is the latitude-weighted squared error in that unit, which is what is asked for, and the
-mean field (topography, climate) is known before any example. Fields come and go in units of their
-own, as kelvin and pascal.
+|c|^2 is the latitude-weighted squared error in that unit, and the mean field (topography, climate)
+is known before any example. Fields are given and returned in their own units, such as kelvin and
+pascal.
 
-Where fields are to be compared, most of c's mean is taken away, for that today is warm everywhere
-says less than where it is warm; and slopes, the differences of c between neighbours, come beside it
-in a unit of their own: it is along slopes of temperature that winds change with height. They are
-left out where fields are put together again. And what is far from where an answer is asked for says
-less than what is near: with a `reach`, fields are compared as they are seen from each of so many
-places (kernels/local.py)."""
+To compare fields, most of c's mean is subtracted: where it is warm says more than that it is warm
+everywhere. Slopes, the differences of c between neighbours, are added in a unit of their own,
+because winds change with height along slopes of temperature. Decoding leaves slopes out. With a
+`reach`, fields are compared at each of several places, where distant points count for less
+(kernels/places.py).
+"""
 
 from __future__ import annotations
 
@@ -28,11 +27,15 @@ from .base import Space
 
 
 class Region(Space):
-    """lat, lon: of the grid, in degrees, latitudes from the north. Of fields that are to be
-    compared, slopes: how much these count beside values, 0 for not at all, True for as much; level:
-    what is then left of the mean; reach: how far from a place, in degrees of arc, is looked, 0 for
-    everywhere, places being the middles of blocks of block x block points. `measure` sets the mean
-    field and the units.
+    """Fields on a grid of latitudes and longitudes. `measure` sets the mean field and the units.
+
+    Args:
+        lat: latitudes in degrees, from north to south.
+        lon: longitudes in degrees.
+        slopes: weight of slopes relative to values when fields are compared; 0 for none.
+        level: share of the mean that is kept when fields are compared.
+        reach: distance in degrees of arc within which points count at a place; 0 for no places.
+        block: places are the centres of blocks of block x block points.
 
     >>> Region((55.0, 52.5, 50.0), (-15.0, -12.5)).encode(fields).shape      # fields: (15, 3, 2)
     (15, 6)
