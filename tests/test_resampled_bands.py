@@ -130,7 +130,5 @@ def test_influence_answers_bad_input(adr):
     with pytest.raises(TransduceError, match="expected one number"):
         influence(O, task.queries.v[:2], lambda u: u)
     softmax = models.softmax(SineModes(8), SineModes(8), depth=1, heads=1, width=4, hidden=8)
-    with pytest.raises(
-        TransduceError, match="has no leave-one-out residuals, which influence needs"
-    ):
+    with pytest.raises(TransduceError, match="has no leave-one-out residuals"):
         influence(softmax.regress(task.examples), task.queries.v[:1])

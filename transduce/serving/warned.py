@@ -1,4 +1,4 @@
-"""Warnings of a request, collected per thread; `warnings.catch_warnings` does not support threads."""
+"""Warnings of a request, by thread; `warnings.catch_warnings` does not support threads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fields of one region: anomalies about the mean field, weighted by area, in one unit (section 5.3).
+"""Fields of one region: anomalies about the mean field, weighted by area (section 5.3).
 
     c(y) = sqrt(w(lat_y)) (f(y) - mean(y)) / unit,      w = cos(lat) / mean of cos
 

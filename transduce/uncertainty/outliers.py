@@ -5,7 +5,7 @@
 Regressions from any half of the examples agree on those that belong together, and miss the others,
 even though some of these are among what they regress from. Scores s of examples that belong are
 taken to be normal. Their mean and deviation start from the shortest interval that holds half of all
-scores, which up to half of outliers do not move, and are then measured again without what lies above
+scores, which up to half of outliers do not move, and are then measured again without those above
 
     threshold = mean + z deviation,      n P(Z > z) = false_alarms,
 
