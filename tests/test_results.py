@@ -15,7 +15,8 @@ RECORDED = Path(__file__).parent / "results_rows.json"
 FILES = sorted(
     str(path.relative_to(ROOT))
     for path in (ROOT / "results").rglob("*.json")
-    if path.parent.name != "benchmarks"  # timings, measured again whenever the code changes
+    # Timings are measured again whenever the code changes; quick runs are not committed.
+    if path.parent.name != "benchmarks" and not path.parent.name.endswith("-quick")
 )
 
 
