@@ -136,12 +136,8 @@ class FeatureGram(Gram):
     def answer(
         self, folded: Points, query: Points, scale: Float[Tensor, "b h"]
     ) -> Float[Tensor, "b m q"]:
-        """As the default, in one product for all heads and one for all Gaussian kernels."""
-        u = rearrange(query[0], "b h m p -> b m (h p)") @ folded[0].flatten(1, 2)
-        if len(query) == 1:
-            return u
-        radial = rearrange(self._radial(query[1], folded[2]), "b g m l -> b m (g l)")
-        return u + radial @ folded[1].flatten(1, 2)
+        u = (query[0] @ folded[0]).sum(1)
+        return u if len(query) == 1 else u + (self._radial(query[1], folded[2]) @ folded[1]).sum(1)
 
     def landmarks(self, points: Points, count: int) -> Landmarks:
         if len(points) == 1:
