@@ -1,0 +1,190 @@
+"""Examples of an operator, read from what the user passes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .covariates import read_groups, read_parameters
+from .functions import Functions, arrange, check_x_fits, read_layout
+from .layouts import FEW, Channels, check_channels, has_channels
+from .messages import problem
+from .notes import notes_of
+from .positions import read_positions
+from .rows import check_counts, check_row_labels, complete_rows
+from .sources import Source, read_source
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """n pairs of functions (v_i, u_i).
+
+    Args:
+        v: inputs.
+        u: outputs.
+        parameters: float64, shape (n, p), or None.
+        groups: codes 0, 1, ... of shape (n,): pairs of one group belong together; or None.
+        rows: for each pair, its row in the arrays that the user gave.
+        notes: sentences about the examples, for the report.
+    """
+
+    v: Functions
+    u: Functions
+    parameters: np.ndarray | None
+    groups: np.ndarray | None
+    rows: np.ndarray
+    notes: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.v)
+
+
+def read_pairs(
+    v: object,
+    u: object,
+    *,
+    x: object = None,
+    x_v: object = None,
+    x_u: object = None,
+    channels: object = None,
+    parameters: object = None,
+    groups: object = None,
+    missing: str = "raise",
+) -> Pairs:
+    """The examples as float64 arrays with grids.
+
+    Args:
+        v: inputs: numpy array, nested lists, tensor, DataFrame, Series or DataArray, with one row
+            for each function. `transduce.inputs.layouts` says which shapes are read how.
+        u: outputs, u[i] being the image of v[i].
+        x: positions of the points of v and u: numbers or dates, ascending or descending. If only
+            one of them has that many points, and the other is made of numbers or fields, x belongs
+            to the former. None for column labels or coordinates that are positions, or else a
+            uniform grid.
+        x_v: positions of the points of v, in place of x.
+        x_u: positions of the points of u, in place of x.
+        channels: True, False or the number of channels, if shapes alone would be misread.
+        parameters: numbers that come with each pair, shape (n,) or (n, p).
+        groups: a label for each pair; pairs that are alike, such as one time series, share it.
+        missing: "raise", or "drop" to leave out pairs with NaN, infinite or masked values.
+    """
+    if missing not in ("raise", "drop"):
+        raise problem(
+            f"missing is {missing!r}",
+            "'raise' or 'drop'",
+            "Give missing='drop' to leave out pairs with missing values.",
+        )
+    sources = read_source(v, "v"), read_source(u, "u")
+    check_counts(*sources)
+    check_row_labels(*sources)
+    n = len(sources[0].values)
+    option = check_channels(channels, {source.name: source.shape[1:] for source in sources})
+    positions = _positions(sources, option, x, {"v": x_v, "u": x_u})
+    read = {
+        source.name: arrange(source, read_layout(source, option, *positions[source.name]))
+        for source in sources
+    }
+    numbers, codes = read_parameters(parameters, n), read_groups(groups, n)
+    notes: list[str] = []
+    arrays = {name: functions.array for name, functions in read.items()}
+    if numbers is not None:
+        arrays["parameters"] = numbers
+    rows = complete_rows(arrays, missing, notes)
+    pairs = Pairs(
+        read["v"].take(rows),
+        read["u"].take(rows),
+        None if numbers is None else numbers[rows],
+        None if codes is None else codes[rows],
+        rows,
+    )
+    found = (*notes, *notes_of(pairs.v, pairs.u, pairs.parameters, pairs.groups, sources))
+    return Pairs(pairs.v, pairs.u, pairs.parameters, pairs.groups, rows, found)
+
+
+def _positions(
+    sources: tuple[Source, Source], channels: Channels, x: object, own: dict[str, object]
+) -> dict[str, tuple[np.ndarray | None, str]]:
+    """For v and u, the positions that the user gave or None, and the argument that gave them."""
+    if x is not None:
+        given = [f"x_{name}" for name, positions in own.items() if positions is not None]
+        if given:
+            raise problem(
+                f"x and {' and '.join(given)} are both given",
+                "x for common positions of v and u, or x_v and x_u",
+                f"Leave out x, or {' and '.join(given)}.",
+            )
+        return _shared(sources, channels, read_positions(x, "x"))
+    found: dict[str, tuple[np.ndarray | None, str]] = {}
+    for source, other in (sources, sources[::-1]):
+        name = f"x_{source.name}"
+        if own[source.name] is None:
+            found[source.name] = None, name
+            continue
+        positions = read_positions(own[source.name], name)
+        _check_length(positions, name, source, other)
+        check_x_fits(source, channels, positions, name)
+        found[source.name] = positions, name
+    return found
+
+
+def _shared(
+    sources: tuple[Source, Source], channels: Channels, x: np.ndarray
+) -> dict[str, tuple[np.ndarray | None, str]]:
+    """x for each of v and u that it fits; at least one."""
+    fits = {source.name: _fits(source, channels, x) for source in sources}
+    if not any(fits.values()):
+        for source in sources:
+            if source.shape[-1] == len(x):
+                check_x_fits(source, channels, x, "x")
+        _check_length(x, "x", *sorted(sources, key=_points, reverse=True))
+    for source, other in (sources, sources[::-1]):
+        if not fits[source.name] and _needs_grid(source, channels):
+            points = source.shape[-1]
+            raise problem(
+                f"x holds {len(x)} positions, and {source.name} {points} points",
+                "as many positions as points",
+                f"Give x_{other.name} for {other.name}, and x_{source.name} with {points} "
+                f"positions for {source.name}.",
+            )
+    return {name: (x if fit else None, "x") for name, fit in fits.items()}
+
+
+def _fits(source: Source, channels: Channels, x: np.ndarray) -> bool:
+    return _one_variable(source, channels) and source.shape[-1] == len(x) and len(x) > 1
+
+
+def _needs_grid(source: Source, channels: Channels) -> bool:
+    """Whether functions have so many points that x should have been theirs too."""
+    return _one_variable(source, channels) and source.shape[-1] >= FEW
+
+
+def _one_variable(source: Source, channels: Channels) -> bool:
+    shape = source.shape[1:]
+    return len(shape) == 1 or (len(shape) == 2 and has_channels(shape, channels))
+
+
+def _points(source: Source) -> int:
+    return source.shape[-1] if len(source.shape) > 1 else 1
+
+
+def _check_length(x: np.ndarray, name: str, source: Source, other: Source) -> None:
+    """Raise unless x has a position for each point of the source, and at least two."""
+    points = _points(source)
+    if len(x) == points and points > 1:
+        return
+    remedy = f"Give one position for each of the {points} points."
+    if points == 1:
+        remedy = f"Leave out {name}: one value a row is read as a plain number."
+        if len(source.shape) == 1 and len(x) == len(source.values) > 1:
+            remedy = f"For a single function, give {source.one} and {other.one}."
+    elif len(x) == _points(other) and name != "x":
+        remedy = f"These seem to be positions of {other.name}: give them as x_{other.name}."
+    elif len(source.shape) == 2 and len(x) == len(source.values):
+        remedy = f"Rows must be functions: give {source.name}.T and {other.name}.T."
+    raise problem(
+        f"{name} holds {len(x)} position{'s' * (len(x) > 1)}, and {source.name} has shape "
+        f"{source.shape}",
+        f"as many positions as points, {points}" if points > 1 else "no positions",
+        remedy,
+    )
