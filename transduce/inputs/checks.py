@@ -19,7 +19,7 @@ def neighbours_correlated(values: np.ndarray) -> bool:
     Args:
         values: shape (n, ...).
     """
-    rows = np.asarray(values, dtype=np.float64).reshape(len(values), -1)
+    rows = _scaled(np.asarray(values, dtype=np.float64).reshape(len(values), -1))
     n = len(rows)
     if n < FEWEST:
         return False
@@ -51,6 +51,7 @@ def looks_swapped(values: np.ndarray) -> bool:
     n, points = values.shape
     if points < 2 or n <= 8 * points:
         return False
+    values = _scaled(values)
     return _roughness(values, 0) < 0.05 and _roughness(values, 1) > 0.5
 
 
@@ -90,6 +91,12 @@ def scale_change(examples: np.ndarray, queries: np.ndarray) -> float:
     known = (one > 0) & (other > 0)
     ratios = np.log(other[known]) - np.log(one[known])
     return float(np.exp(ratios[np.abs(ratios).argmax()])) if known.any() else 1.0
+
+
+def _scaled(values: np.ndarray) -> np.ndarray:
+    """Values of at most 1, whose squares do not overflow."""
+    largest = np.abs(values).max()
+    return values / largest if largest > 0 else values
 
 
 def _distances(rows: np.ndarray, i: np.ndarray, j: np.ndarray) -> np.ndarray:

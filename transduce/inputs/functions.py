@@ -105,7 +105,7 @@ def read_layout(source: Source, channels: Channels, x: np.ndarray | None, x_name
     if x is not None:
         return replace(layout, grid=Grid.of(x, x_name))
     name = source.name
-    remedy = f"Sort them: {source.sort}. Or give the positions as x_{name}."
+    remedy = source.sorting(f"x_{name}")
     return replace(layout, grid=Grid.of(labels, f"the label of points of {name}", remedy))
 
 

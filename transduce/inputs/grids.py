@@ -108,15 +108,16 @@ class Grid:
         """The inverse of `to_unit`."""
         return after(self.origin, self.span * unit)
 
-    def at(self, x: object, name: str = "x") -> Grid:
+    def at(self, x: object, name: str = "x", remedy: str = "") -> Grid:
         """The grid of other positions, with this grid's map to [0, 1].
 
         Args:
             x: positions in the user's units; two or more.
             name: the argument's name, for messages.
+            remedy: what to do if x does not ascend or descend; "" for the usual.
         """
         positions = read_positions(x, name)
-        flipped = check_monotone(positions, name)
+        flipped = check_monotone(positions, name, remedy)
         unit = self.to_unit(x, name)
         unit = unit[::-1] if flipped else unit
         if same(unit, self.unit):
@@ -159,7 +160,8 @@ def check_monotone(x: np.ndarray, name: str, remedy: str = "") -> bool:
     """
     if len(x) < 2:
         return False
-    steps = np.diff(elapsed(x, x[0]))
+    with np.errstate(invalid="ignore"):  # infinite lengths are reported by Grid.of
+        steps = np.diff(elapsed(x, x[0]))
     flipped = bool(np.sum(steps < 0) > np.sum(steps > 0))
     wrong = steps >= 0 if flipped else steps <= 0
     if not wrong.any():

@@ -109,6 +109,6 @@ def check_channels(channels: object, shapes: dict[str, tuple[int, ...]]) -> Chan
         raise problem(
             f"channels is {count}, with {found}".replace("'", ""),
             f"v or u of shape (n, {count}, points)",
-            f"Reshape, as in v.reshape(len(v), {count}, -1), or leave out channels.",
+            f"Reshape, as in np.asarray(v).reshape(len(v), {count}, -1), or leave out channels.",
         )
     return count

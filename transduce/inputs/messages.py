@@ -34,7 +34,7 @@ def caution(text: str, notes: list[str] | None = None) -> None:
     if notes is not None:
         notes.append(text)
     level, frame = 1, sys._getframe()
-    while frame.f_back is not None and frame.f_code.co_filename.startswith((PACKAGE, "<@beartype")):
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):
         level, frame = level + 1, frame.f_back
     warnings.warn(text, stacklevel=level)
 

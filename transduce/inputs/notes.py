@@ -13,7 +13,6 @@ from .checks import (
     neighbours_correlated,
 )
 from .functions import Functions
-from .layouts import FEW
 from .messages import caution, named
 from .sources import Source
 
@@ -61,7 +60,7 @@ def _of_reading(functions: Functions, source: Source) -> list[str]:
         notes.append(
             f"{name} is read as fields of {a} x {b}; channels={a} reads {a} channels of {b} points."
         )
-    if layout.kind == "grid" and source.names and layout.points >= FEW:
+    if layout.grid is not None and source.names and not layout.grid.given:
         notes.append(
             f"The columns of {name} are names, not positions: they are read as points of a uniform "
             f"grid. Give x_{name} for others."

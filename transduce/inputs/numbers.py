@@ -69,10 +69,12 @@ def _as_array(values: object, name: str) -> np.ndarray:
         values = np.ma.stack([np.ma.asarray(row) for row in values])
     try:
         return values if isinstance(values, masked) else np.asarray(values)
+    except TypeError:
+        raise _not_an_array(values, name) from None
     except ValueError:
         lengths = [len(row) for row in values if hasattr(row, "__len__")]  # type: ignore[attr-defined]
         raise problem(
-            f"{name} is a list of rows of unequal length ({_few(lengths)})",
+            f"{name} is a list of rows of unequal length{_few(lengths)}",
             ROW_OF_EACH,
             "Give every function the same points, for instance by interpolation.",
         ) from None
@@ -80,7 +82,8 @@ def _as_array(values: object, name: str) -> np.ndarray:
 
 def _few(lengths: list[int]) -> str:
     different = sorted(set(lengths))
-    return ", ".join(map(str, different[:4])) + (", ..." if len(different) > 4 else "")
+    shown = ", ".join(map(str, different[:4])) + (", ..." if len(different) > 4 else "")
+    return f" ({shown})" if len(different) > 1 else ""
 
 
 def _not_an_array(values: object, name: str) -> ValueError:

@@ -81,25 +81,26 @@ def read_pairs(
     n = len(sources[0].values)
     option = check_channels(channels, {source.name: source.shape[1:] for source in sources})
     positions = _positions(sources, option, x, {"v": x_v, "u": x_u})
-    read = {
-        source.name: arrange(source, read_layout(source, option, *positions[source.name]))
-        for source in sources
-    }
-    numbers, codes = read_parameters(parameters, n), read_groups(groups, n)
-    notes: list[str] = []
-    arrays = {name: functions.array for name, functions in read.items()}
-    if numbers is not None:
-        arrays["parameters"] = numbers
-    rows = complete_rows(arrays, missing, notes)
-    pairs = Pairs(
-        read["v"].take(rows),
-        read["u"].take(rows),
-        None if numbers is None else numbers[rows],
-        None if codes is None else codes[rows],
-        rows,
+    one, other = (
+        arrange(source, read_layout(source, option, *positions[source.name])) for source in sources
     )
-    found = (*notes, *notes_of(pairs.v, pairs.u, pairs.parameters, pairs.groups, sources))
-    return Pairs(pairs.v, pairs.u, pairs.parameters, pairs.groups, rows, found)
+    pairs = Pairs(one, other, read_parameters(parameters, n), read_groups(groups, n), np.arange(n))
+    return _complete(pairs, missing, sources)
+
+
+def _complete(pairs: Pairs, missing: str, sources: tuple[Source, Source]) -> Pairs:
+    """The pairs without missing values, with notes."""
+    notes: list[str] = []
+    parameters, groups = pairs.parameters, pairs.groups
+    arrays = {"v": pairs.v.array, "u": pairs.u.array}
+    if parameters is not None:
+        arrays["parameters"] = parameters
+    rows = complete_rows(arrays, missing, notes)
+    v, u = pairs.v.take(rows), pairs.u.take(rows)
+    parameters = None if parameters is None else parameters[rows]
+    groups = None if groups is None else groups[rows]
+    notes += notes_of(v, u, parameters, groups, sources)
+    return Pairs(v, u, parameters, groups, rows, tuple(notes))
 
 
 def _positions(
@@ -181,7 +182,7 @@ def _check_length(x: np.ndarray, name: str, source: Source, other: Source) -> No
     elif len(x) == _points(other) and name != "x":
         remedy = f"These seem to be positions of {other.name}: give them as x_{other.name}."
     elif len(source.shape) == 2 and len(x) == len(source.values):
-        remedy = f"Rows must be functions: give {source.name}.T and {other.name}.T."
+        remedy = f"Rows must be functions: give {source.transposed} and {other.transposed}."
     raise problem(
         f"{name} holds {len(x)} position{'s' * (len(x) > 1)}, and {source.name} has shape "
         f"{source.shape}",

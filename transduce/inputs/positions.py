@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date, timedelta
 from typing import Any
 
 import numpy as np
@@ -59,7 +60,7 @@ def elapsed(x: np.ndarray, origin: object) -> np.ndarray:
     """x - origin in float64; in seconds if x are dates or durations."""
     if x.dtype == object:
         start: Any = origin
-        return np.array([(date - start).total_seconds() for date in x])
+        return np.array([(day - start).total_seconds() for day in x])
     with np.errstate(over="ignore", invalid="ignore"):
         gap = x - origin
     return gap / np.timedelta64(1, "s") if gap.dtype.kind == "m" else gap.astype(np.float64)
@@ -72,8 +73,6 @@ def after(origin: object, gaps: np.ndarray) -> np.ndarray:
         return start + np.round(gaps * 1e9).astype("timedelta64[ns]")
     if isinstance(origin, int | float | np.number):
         return float(start) + gaps
-    from datetime import timedelta
-
     return np.array([start + timedelta(seconds=float(gap)) for gap in gaps], dtype=object)
 
 
@@ -123,6 +122,8 @@ def _from_objects(array: np.ndarray) -> np.ndarray | None:
         return array.astype(np.float64)
     except (TypeError, ValueError):
         pass
+    if all(isinstance(day, date) and getattr(day, "tzinfo", None) is None for day in array):
+        return array.astype("datetime64[us]")
     try:
         elapsed(array, array[0])
     except (AttributeError, TypeError, ValueError):

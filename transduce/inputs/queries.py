@@ -65,7 +65,7 @@ def read_query(pairs: Pairs, v: object, x: object = None, parameters: object = N
     points = expected.points if grid is None else len(grid)
     shape = (*source.shape[1:],)
     functions = arrange(source, replace(expected, shape=shape, points=points, grid=grid))
-    check_query_rows(functions.array, "v")
+    check_query_rows(functions.array, "v", source.without)
     ratio = scale_change(*_columns(pairs.v), *_columns(functions))
     if not 1 / OTHER_SCALE < ratio < OTHER_SCALE:
         caution(
@@ -76,7 +76,7 @@ def read_query(pairs: Pairs, v: object, x: object = None, parameters: object = N
     check_parameters_present(parameters, width)
     numbers = read_parameters(parameters, len(functions), width)
     if numbers is not None:
-        check_query_rows(numbers, "parameters")
+        check_query_rows(numbers, "parameters", source.without)
     same = grid is None or expected.grid is None or grid.same_as(expected.grid)
     return Query(functions, numbers, same)
 
@@ -92,7 +92,7 @@ def _check_shape(source: Source, pairs: Pairs) -> None:
     elif layout.kind == "grid" and len(shape) == 2 and shape[1] == layout.channels:
         remedy = f"Channels come before points: give np.swapaxes({source.name}, 1, 2)."
     elif len(source.shape) == 2 and _accepts(layout, source.shape[:1]) and layout.kind != "grid":
-        remedy = f"Rows must be queries: give {source.name}.T."
+        remedy = f"Rows must be queries: give {source.transposed}."
     elif layout.kind == "grid" and len(shape) == 2:
         remedy = f"Give the {layout.channels} channels of the examples, in their order."
     raise problem(
@@ -115,13 +115,13 @@ def _grid(source: Source, examples: Grid, x: object) -> Grid:
     """The positions of queries."""
     points = source.shape[-1]
     if x is None and source.labels is not None and examples.given:
-        return examples.at(source.labels, "the label of points of v")
+        return examples.at(source.labels, "the label of points of v", source.sorting("x"))
     if x is not None:
         grid = examples.at(x)
         if len(grid) != points:
             remedy = f"Give one position for each of the {points} points."
             if len(source.shape) == 2 and len(grid) == source.shape[0]:
-                remedy = "Rows must be functions: give v.T."
+                remedy = f"Rows must be functions: give {source.transposed}."
             raise problem(
                 f"x holds {len(grid)} positions, and v of the queries has shape {source.shape}",
                 f"as many positions as points, {points}",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .messages import caution, named, problem
+from .messages import MOST_NAMED, caution, named, problem
 from .sources import Source
 
 
@@ -14,10 +14,10 @@ def check_counts(v: Source, u: Source) -> None:
         return
     remedy = "Drop those that have no partner."
     if len(v.shape) == len(u.shape) == 2 and v.shape[1] == u.shape[1]:
-        remedy = "Rows must be functions: give v.T and u.T. " + remedy
+        remedy = f"Rows must be functions: give {v.transposed} and {u.transposed}. {remedy}"
     for one, other in ((v, u), (u, v)):
         if len(one.shape) == 2 and one.shape[1] == other.shape[0]:
-            remedy = f"Rows must be functions: {one.name} looks transposed; give {one.name}.T."
+            remedy = f"Rows must be functions: {one.name} looks transposed; give {one.transposed}."
         if len(one.shape) == 1 and len(other.shape) == 2 and other.shape[0] == 1:
             remedy = f"For a single pair, give {one.one}."
     raise problem(
@@ -84,21 +84,20 @@ def complete_rows(arrays: dict[str, np.ndarray], missing: str, notes: list[str])
     return np.setdiff1d(np.arange(n), bad)
 
 
-def check_query_rows(values: np.ndarray, name: str) -> None:
+def check_query_rows(values: np.ndarray, name: str, without: str) -> None:
     """Raise if queries have missing values.
 
     Args:
         values: shape (m, ...).
         name: "v" or "parameters".
+        without: code that leaves out {rows} of v.
     """
     bad = missing_rows(values)
     if len(bad):
+        rows = bad.tolist() if len(bad) <= MOST_NAMED else "rows"
         raise problem(
             f"{name} of the queries has missing or infinite values in {named(bad.tolist())} "
             f"({len(bad)} of {len(values)})",
             "finite numbers",
-            f"Leave those out with np.delete({name}, {bad[:20].tolist()}, axis=0), or fill gaps "
-            "by interpolation."
-            if len(bad) <= 20
-            else f"Leave those out: {name}[np.isfinite({name}).all(axis=-1)], or fill gaps.",
+            f"Leave those out, {without.format(rows=rows)}, or fill gaps by interpolation.",
         )

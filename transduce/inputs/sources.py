@@ -40,6 +40,30 @@ class Source:
     def shape(self) -> tuple[int, ...]:
         return tuple(self.values.shape)
 
+    def sorting(self, x_name: str) -> str:
+        """What to do about labels that do not ascend, for messages."""
+        if self.labels is not None and len(np.unique(self.labels)) < len(self.labels):
+            return f"Leave out repeated points, or give other positions as {x_name}."
+        return f"Sort them: {self.sort}. Or give the positions as {x_name}."
+
+    @property
+    def transposed(self) -> str:
+        """Code that swaps rows and columns, for messages."""
+        return f"np.transpose({self.name})" if self.listed else f"{self.name}.T"
+
+    @property
+    def without(self) -> str:
+        """Code that leaves out rows, for messages; {rows} stands for their numbers."""
+        name = self.name
+        template: Any = self.template
+        if template.kind == "torch":
+            return f"{name}[torch.isfinite({name}).reshape(len({name}), -1).all(1)]"
+        if template.kind == "pandas":
+            return f"{name}.drop({name}.index[{{rows}}])"
+        if template.kind == "xarray":
+            return f"{name}.drop_isel({template.empty.dims[0]}={{rows}})"
+        return f"np.delete({name}, {{rows}}, axis=0)"
+
     @property
     def one(self) -> str:
         """Code that turns a single function into an array of one row, for messages."""
@@ -127,13 +151,7 @@ def _from_frame(values: object, name: str) -> Source:
     wrong = [c for c in frame.columns[~frame.dtypes.map(types.is_numeric_dtype).to_numpy()]]
     mixed = [c for c in wrong if not _numeric_objects(frame[c])]
     if mixed:
-        raise problem(
-            f"{name} has {named([repr(c) for c in mixed], 'column')} of "
-            f"{frame[mixed[0]].dtypes} values",
-            "real numbers",
-            f"Leave them out, {name}.drop(columns=[...]), or encode them as numbers. Columns "
-            "that name series belong in groups=.",
-        )
+        raise _wrong_columns(frame, mixed, name)
     labels = read_labels(frame.columns)
     dates = labels is not None and labels.dtype.kind in "MmO"
     sort = f"{name}.sort_index(axis=1)" if dates else f"{name}[sorted({name}.columns, key=float)]"
@@ -167,6 +185,25 @@ def _from_data_array(values: object, name: str) -> Source:
     found = array.coords[points].to_index() if points in array.coords and array.ndim > 1 else None
     labels = None if found is None else read_labels(found)
     return Source(name, numbers, template, labels, f'{name}.sortby("{points}")')
+
+
+def _wrong_columns(values: object, columns: list[object], name: str) -> ValueError:
+    frame: Any = values
+    remedy = (
+        f"Leave them out, {name}.drop(columns=[...]), or encode them as numbers. Columns that "
+        "name series belong in groups=."
+    )
+    try:
+        frame.astype(np.float64)
+        remedy = f"Convert them: {name}.astype(float)."
+    except (TypeError, ValueError):
+        pass
+    kinds = sorted({str(dtype) for dtype in frame[columns].dtypes})
+    return problem(
+        f"{name} has {named([repr(c) for c in columns], 'column')} of {' and '.join(kinds)} values",
+        "real numbers",
+        remedy,
+    )
 
 
 def _without_missing_type(values: object) -> np.ndarray:
