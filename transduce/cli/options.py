@@ -75,25 +75,25 @@ def built(family: str, options: dict[str, dict[str, Any]]) -> Any:
     """The family of this name, with the options that were given.
 
     Args:
-        family: "adr" or "burgers".
+        family: "adr", "burgers" or "random".
         options: for each family, its options; None means not given.
     """
-    from ..families import AdvectionDiffusionReaction, Burgers2d
+    from ..families import AdvectionDiffusionReaction, Burgers2d, RandomOperators
     from ..types import TransduceError
 
-    known = {"adr": AdvectionDiffusionReaction, "burgers": Burgers2d}
+    known = {"adr": AdvectionDiffusionReaction, "burgers": Burgers2d, "random": RandomOperators}
     if family not in known:
         raise TransduceError(
             f"no family is called {family!r}; known: {', '.join(known)}. Name one of these."
         )
-    for other in known:
+    for other in options:
         if other != family and (given := only_given(options[other])):
-            flags, own = as_flags(given), as_flags(options[family])
+            flags, own = as_flags(given), as_flags(options.get(family, {})) or "none"
             raise TransduceError(
                 f"{flags} of the family {other} was given for {family}; expected options of its "
                 f"own, {own}. Leave it out."
             )
-    return known[family](**only_given(options[family]))
+    return known[family](**only_given(options.get(family, {})))
 
 
 def only_given(options: dict[str, Any]) -> dict[str, Any]:

@@ -8,6 +8,8 @@ a step descends on (equation 7 is relative_l2)
     relative_mse    mean_j e_j              what we report; a few hard functions dominate it
     squared         mean_j e_j |u_j|^2      the paper's sum of squares; large functions dominate it
     log_l2          log mean_j sqrt(e_j)    steps of every n count equally, however small the error
+    log_about_mean  mean over tasks of log (sum_j |T(D)(v_j) - u_j|^2 / sum_j |u_j - m|^2), m the
+                    mean of the task's examples: every task counts equally
 
 A loss of your own is a subclass of `Loss` or `RelativeLoss` with a `name`, in any module:
 
@@ -32,6 +34,9 @@ from torch import Tensor, nn
 
 from ..types import TransduceError
 from .learner import Batch, Learner
+
+LEAST = 1e-3  # least variation of the queries of a task in units of that of its examples
+SMALLEST_ERROR = 1e-7  # errors below it count as equal in `log_about_mean`
 
 LOSSES: dict[str, type[Loss]] = {}
 """Every loss by its name. Defining a subclass of `Loss` with a name adds it."""
@@ -197,6 +202,26 @@ class LogL2(RelativeLoss):
         loss = errors.add(1e-12).sqrt().mean()
         overall = mean(loss.detach())
         return loss / overall + overall.log() - 1
+
+
+class LogAboutMean(Loss):
+    """The mean over tasks of the logarithm of the squared error in units of the variation of u
+    about the mean of the examples, so that the mean itself scores 0."""
+
+    name = "log_about_mean"
+
+    def __call__(
+        self, T: Learner, batch: Batch, left_out: bool, mean: Callable[[Tensor], Tensor]
+    ) -> Float[Tensor, ""]:
+        v, u, x = batch["v"], batch["u"], batch.get("x")
+        fits = T.condition(T.V.encode(v, x), T.U.encode(u, x))
+        target = T.U.encode(batch["u_query"], x)
+        answers = T.query(fits, T.V.encode(batch["v_query"], x))[-1]
+        u = T.U.encode(u, x)
+        m = u.mean(1, keepdim=True)
+        size, least = ((f - m).square().mean((1, 2)) for f in (target, u))
+        error = (answers - target).square().mean((1, 2)) / torch.maximum(size, LEAST * least)
+        return (error + SMALLEST_ERROR).log().mean()
 
 
 def loss_name(loss: str | Loss) -> str:

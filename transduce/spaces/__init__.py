@@ -16,13 +16,14 @@ from .padded import Padded as Padded
 from .patches import Patches as Patches
 from .region import Region as Region
 from .region import regions as regions
+from .sampled import Sampled as Sampled
 from .sine import SineModes as SineModes
 from .values import BranchTrunk as BranchTrunk
 from .values import Euclidean as Euclidean
 
 SPACES: dict[str, type[Space]] = {
     space.__name__: space
-    for space in (SineModes, FourierModes, BranchTrunk, Euclidean, Patches, Region, Padded)
+    for space in (SineModes, FourierModes, BranchTrunk, Euclidean, Patches, Region, Padded, Sampled)
 }
 
 

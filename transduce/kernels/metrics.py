@@ -1,0 +1,88 @@
+"""Metrics in which kernels compare functions: linear maps of the values, in units of the examples.
+
+    |f|^2 = sum_j (M (f - m))_j^2,      m the mean of the examples
+
+"values" compares values, "slopes" first derivatives, "integrals" and "double integrals" running
+integrals and those of these, and "columns" values in units of the standard deviation of each.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from ..configs import Part
+from ..spaces import Sampled, Space
+from ..types import TransduceError
+
+KINDS = ("values", "slopes", "integrals", "double integrals", "columns")
+
+
+class Metric(Part):
+    """A metric between functions of a space.
+
+    Args:
+        V: the space.
+        kind: one of `KINDS`.
+    """
+
+    def __init__(self, V: Space, kind: str = "values"):
+        super().__init__()
+        if kind not in KINDS:
+            raise TransduceError(f"kind={kind!r}; expected one of {', '.join(KINDS)}.")
+        self.V, self.kind = V, kind
+        matrix = None
+        if kind in MATRICES:
+            if not isinstance(V, Sampled):
+                raise TransduceError(
+                    f"a metric of {kind} on {V.config()}; expected functions at positions x. Use "
+                    "values or columns."
+                )
+            matrix = MATRICES[kind](V.x)
+        self.register_buffer("matrix", matrix, persistent=False)
+
+    def fit(self, v: Float[Tensor, "n d"]) -> tuple[Tensor, ...]:
+        """The mean of the examples, and the scale of each column where the metric has one."""
+        mean = v.mean(0)
+        if self.kind != "columns":
+            return (mean,)
+        spread = (v - mean).square().mean(0).sqrt()
+        largest = spread.max().clamp(min=1e-300)
+        return mean, torch.where(spread > 1e-9 * largest, 1 / spread.clamp(min=1e-300), 0.0)
+
+    def forward(self, chosen: tuple[Tensor, ...], v: Float[Tensor, "n d"]) -> Float[Tensor, "n e"]:
+        """v in coordinates whose squared distances are those of the metric."""
+        centred = v - chosen[0]
+        if self.kind == "columns":
+            return centred * chosen[1]
+        if self.matrix is None:
+            return centred
+        channels = centred.unflatten(-1, (self.V.channels, -1))
+        return (channels @ self.matrix.T).flatten(-2)
+
+
+def _slopes(x: tuple[float, ...]) -> Float[Tensor, "e p"]:
+    """Differences of neighbouring values, divided by the distance."""
+    if len(x) < 2:
+        return torch.eye(len(x), dtype=torch.float64)
+    gaps = np.diff(x)
+    return torch.from_numpy(np.diff(np.eye(len(x)), axis=0) / gaps[:, None])
+
+
+def _integrals(x: tuple[float, ...]) -> Float[Tensor, "e p"]:
+    """Running integrals by the trapezoidal rule."""
+    gaps = np.diff(x)[:, None]
+    identity = np.eye(len(x))
+    steps = gaps * (identity[1:] + identity[:-1]) / 2
+    return torch.from_numpy(np.concatenate([np.zeros((1, len(x))), np.cumsum(steps, 0)]))
+
+
+def _double_integrals(x: tuple[float, ...]) -> Float[Tensor, "e p"]:
+    """Running integrals of running integrals less their mean."""
+    once = _integrals(x)
+    return once @ (once - once.mean(0))
+
+
+MATRICES = {"slopes": _slopes, "integrals": _integrals, "double integrals": _double_integrals}

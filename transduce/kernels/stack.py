@@ -1,0 +1,151 @@
+"""Kernels in parallel, some of them corrected by a kernel on their residuals, weighted together.
+
+    u_hat(v) = sum_j w_j u_hat_j(v)
+    u_hat_j = kappa_j,      or      kappa_b + kappa' regressed on the residuals of kappa_b
+
+The weights depend on the leave-one-out residuals of all answers. They sum to 1, so every answer
+that shifts with u makes the sum shift with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import cast
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from ..types import TransduceError
+from .kappa import Fit, Kappa, Reading
+from .trust import Trust
+
+
+@dataclass(frozen=True, kw_only=True)
+class StackFit(Fit):
+    """The fits of all kernels and corrections, and the weights of all answers.
+
+    Attributes:
+        fits: of the kernels, then of the corrections.
+        weights: of the answers of the kernels, then of the corrected ones.
+        residuals: leave-one-out residuals of each answer.
+        error: expected squared error of the sum in units of that of the mean of the examples.
+    """
+
+    residual: Float[Tensor, "b n q"]
+    deviation: Float[Tensor, "b n"]
+    fits: tuple[Fit, ...]
+    weights: Float[Tensor, "b j"]
+    residuals: Float[Tensor, "b j n q"]
+    error: Float[Tensor, " b"]
+
+
+class Stack(Kappa[StackFit, Reading]):
+    """Weighted kernels, the first of which is the mean of the examples.
+
+    Args:
+        kernels: each has leave-one-out residuals.
+        bases: the numbers of the kernels that are corrected.
+        corrections: for each of these, the kernel that regresses its residuals.
+        trust: weights the answers of the kernels, then those of the corrected ones.
+        which: the numbers of these answers among those that the trust knows.
+    """
+
+    leaves_out = True
+
+    def __init__(
+        self,
+        kernels: Sequence[Kappa],
+        bases: Sequence[int],
+        corrections: Sequence[Kappa],
+        trust: Trust,
+        which: Sequence[int],
+    ):
+        super().__init__()
+        if len(bases) != len(corrections) or not all(0 <= b < len(kernels) for b in bases):
+            raise TransduceError(
+                f"{len(corrections)} corrections of the kernels {list(bases)} among "
+                f"{len(kernels)}; expected one number of a kernel for each."
+            )
+        answers = len(kernels) + len(bases)
+        if len(which) != answers or not all(0 <= k < trust.answers for k in which):
+            raise TransduceError(
+                f"{answers} answers, numbers {list(which)} of a trust of {trust.answers}; expected "
+                "one of its numbers for each."
+            )
+        self.kernels, self.corrections = nn.ModuleList(kernels), nn.ModuleList(corrections)
+        self.bases, self.trust, self.which = tuple(bases), trust, tuple(which)
+        self.chunk = min(kernel.chunk for kernel in (*kernels, *corrections))
+
+    def _kernels(self) -> tuple[Kappa, ...]:
+        return tuple(cast(Kappa, kernel) for kernel in self.kernels)
+
+    def _corrections(self) -> tuple[Kappa, ...]:
+        return tuple(cast(Kappa, kernel) for kernel in self.corrections)
+
+    def condition(
+        self,
+        v: Float[Tensor, "b n d_v"],
+        u: Float[Tensor, "b n d_u"],
+        mask: Bool[Tensor, "b n"] | None = None,
+    ) -> StackFit:
+        fits = [kernel.condition(v, u, mask) for kernel in self._kernels()]
+        for base, kernel in zip(self.bases, self._corrections(), strict=True):
+            fits.append(kernel.condition(v, _residual(fits[base]), mask))
+        return self._weighted(fits, u, mask, None)
+
+    def refit(
+        self,
+        fit: StackFit,
+        v: Float[Tensor, "b n d_v"],
+        u: Float[Tensor, "b n d_u"],
+        mask: Bool[Tensor, "b n"] | None = None,
+    ) -> StackFit:
+        """The choices of all kernels and the weights stay."""
+        count = len(self.kernels)
+        pairs = zip(self._kernels(), fit.fits[:count], strict=True)
+        fits = [kernel.refit(f, v, u, mask) for kernel, f in pairs]
+        each = zip(self.bases, self._corrections(), fit.fits[count:], strict=True)
+        for base, kernel, f in each:
+            fits.append(kernel.refit(f, v, _residual(fits[base]), mask))
+        return self._weighted(fits, u, mask, fit)
+
+    def answers(self, fit: StackFit, v: Float[Tensor, "b m d_v"]) -> Float[Tensor, "b j m d_u"]:
+        """The answers before they are weighted."""
+        count = len(self.kernels)
+        found = [k(f, v) for k, f in zip(self._kernels(), fit.fits[:count], strict=True)]
+        each = zip(self.bases, self._corrections(), fit.fits[count:], strict=True)
+        found += [found[base] + kernel(f, v) for base, kernel, f in each]
+        return torch.stack(found, 1)
+
+    def forward(self, fit: StackFit, v: Float[Tensor, "b m d_v"]) -> Float[Tensor, "b m d_u"]:
+        answers = self.answers(fit, v)
+        return (fit.weights[..., None, None].to(v) * answers).sum(1)
+
+    def deviations(self, fit: StackFit, v: Float[Tensor, "b m d_v"]) -> Float[Tensor, "b m"]:
+        return torch.ones(v.shape[:2], dtype=torch.float64, device=v.device)
+
+    def _weighted(
+        self, fits: list[Fit], u: Tensor, mask: Tensor | None, known: StackFit | None
+    ) -> StackFit:
+        residuals = torch.stack([_residual(fit).double() for fit in fits], 1)
+        there = torch.ones_like(u[..., 0]) if mask is None else mask.to(u.dtype)
+        if known is None:
+            weights, error = self.trust(residuals, there.double(), self.which)
+        else:
+            weights, error = known.weights, known.error
+        residual = (weights[..., None, None] * residuals).sum(1)
+        return StackFit(
+            residual=residual.to(u),
+            deviation=torch.ones(u.shape[:2], dtype=torch.float64, device=u.device),
+            fits=tuple(fits),
+            weights=weights,
+            residuals=residuals,
+            error=error,
+        )
+
+
+def _residual(fit: Fit) -> Tensor:
+    assert fit.residual is not None
+    return fit.residual

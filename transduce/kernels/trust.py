@@ -1,0 +1,175 @@
+"""How far to trust each of several answers, learned once from leave-one-out residuals.
+
+    w = softmax_j(a_j - t_j g_j),       g_j = log (e_j / min_k e_k)
+    log error = log (sum_jk w_j w_k <r_j, r_k> / e_0) + c
+
+r_j are the leave-one-out residuals of answer j, e_j = <r_j, r_j> and e_0 that of the mean of the
+examples, which is the first answer. a, t and c come from a small network that compares all answers
+with each other. It reads only quantities that units and offsets of u leave alone: ratios and
+correlations of residuals, how errors are spread over examples, and the number of examples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from ..configs import Part
+
+FLOOR = 1e-12  # of errors relative to the mean's; there is nothing to choose below it
+OF_ANSWER, OF_TASK = 8, 6  # numbers that describe an answer, and a task
+
+
+class Attend(nn.Module):
+    """Self-attention among the answers, with a bias by the correlation of their residuals."""
+
+    def __init__(self, width: int, heads: int = 4):
+        super().__init__()
+        self.heads = heads
+        self.norm = nn.LayerNorm(width)
+        self.query_key_value = nn.Linear(width, 3 * width)
+        self.bias = nn.Linear(1, heads)
+        self.out = nn.Linear(width, width)
+        self.feed = nn.Sequential(
+            nn.LayerNorm(width), nn.Linear(width, 2 * width), nn.Tanh(), nn.Linear(2 * width, width)
+        )
+
+    def forward(
+        self, h: Float[Tensor, "b j w"], correlation: Float[Tensor, "b j j"]
+    ) -> Float[Tensor, "b j w"]:
+        q, k, v = (
+            part.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+            for part in self.query_key_value(self.norm(h)).chunk(3, -1)
+        )
+        logits = q @ k.mT / q.shape[-1] ** 0.5 + self.bias(correlation[..., None]).movedim(-1, 1)
+        h = h + self.out((logits.softmax(-1) @ v).transpose(1, 2).flatten(2))
+        return h + self.feed(h)
+
+
+class Trust(Part):
+    """Weights of several answers, and the expected error of their sum.
+
+    Args:
+        answers: how many there are; the first is the mean of the examples.
+        width: of the network that compares them.
+        layers: of that network.
+    """
+
+    def __init__(self, answers: int, width: int = 48, layers: int = 2):
+        super().__init__()
+        self.answers, self.width, self.layers = answers, width, layers
+        self.known = nn.Parameter(0.1 * torch.randn(answers, width))
+        self.lift = nn.Linear(OF_ANSWER + OF_TASK, width)
+        self.steps = nn.ModuleList(Attend(width) for _ in range(layers))
+        self.out = nn.Linear(width, 2)
+        self.preference = nn.Parameter(torch.zeros(answers))
+        self.error = nn.Linear(width, 1)
+        for layer in (self.out, self.error):
+            nn.init.zeros_(layer.weight)
+            nn.init.zeros_(layer.bias)
+
+    def forward(
+        self,
+        residuals: Float[Tensor, "b j n q"],
+        there: Float[Tensor, "b n"],
+        which: Sequence[int],
+    ) -> tuple[Float[Tensor, "b j"], Float[Tensor, " b"]]:
+        """The weights, and the expected error relative to that of the mean of the examples.
+
+        Args:
+            residuals: leave-one-out residuals of each answer.
+            there: 1 for examples that count, 0 for others.
+            which: the numbers of these answers among all that the trust knows.
+        """
+        return self.weigh(*describe(residuals, there), which)
+
+    def weigh(
+        self,
+        gram: Float[Tensor, "b j j"],
+        of_answer: Float[Tensor, "b j k"],
+        of_task: Float[Tensor, "b l"],
+        which: Sequence[int],
+    ) -> tuple[Float[Tensor, "b j"], Float[Tensor, " b"]]:
+        """The same from what `describe` returns."""
+        size = gram.diagonal(dim1=1, dim2=2).sqrt()
+        correlation = gram / (size[:, None] * size[:, :, None])
+        both = torch.cat([of_answer, of_task[:, None].expand(-1, len(which), -1)], -1)
+        h = self.lift(both.to(self.known)) + self.known[list(which)]
+        for step in self.steps:
+            h = step(h, correlation.to(h))
+        preference, trust = self.out(h).double().unbind(-1)
+        gap = of_answer[..., 1].double()
+        scale = nn.functional.softplus(trust + 3.0)
+        w = (self.preference.double()[list(which)] + preference - scale * gap).softmax(-1)
+        w = torch.where(of_task[:, :1].double() > 0.1, w, one_hot(w))
+        own = (w[:, None] @ gram @ w[..., None])[:, 0, 0]
+        shift = self.error((h * w[..., None].to(h)).sum(1))[:, 0].double()
+        return w, own.clamp(min=FLOOR) * shift.exp()
+
+
+def one_hot(w: Float[Tensor, "b j"]) -> Float[Tensor, "b j"]:
+    """All weight on the first answer."""
+    return torch.zeros_like(w).index_fill(1, torch.tensor([0], device=w.device), 1.0)
+
+
+def describe(
+    residuals: Float[Tensor, "b j n q"], there: Float[Tensor, "b n"]
+) -> tuple[Float[Tensor, "b j j"], Float[Tensor, "b j k"], Float[Tensor, "b l"]]:
+    """Products of residuals in units of the mean's, and what else describes answers and tasks."""
+    r = residuals.double() * there[:, None, :, None]
+    n = there.sum(1).clamp(min=1)
+    flat = r.flatten(2)
+    gram = flat @ flat.mT
+    unit = gram[:, :1, :1].clamp(min=1e-300)
+    floor = FLOOR * torch.eye(gram.shape[1], dtype=gram.dtype, device=gram.device)
+    gram = gram / unit + floor
+    errors = r.square().sum(-1) / unit  # (b, j, n)
+    total = gram.diagonal(dim1=1, dim2=2)
+    logs = total.log() / 2
+    best = logs.argmin(1)
+    gap = logs - logs.min(1, keepdim=True).values
+    pick = best[:, None, None].expand(-1, 1, errors.shape[2])
+    excess = errors - errors.gather(1, pick)
+    noise = (excess.square().sum(-1) - excess.sum(-1).square() / n[:, None]).clamp(min=0).sqrt()
+    significance = excess.sum(-1) / (noise + 1e-9 * total + 1e-30)
+    size = total.sqrt()
+    with_best = gram.gather(2, best[:, None, None].expand(-1, gram.shape[1], 1))[..., 0]
+    with_best = with_best / (size * size.gather(1, best[:, None]))
+    with_mean = gram[:, 0] / (size * size[:, :1])
+    peak = errors.max(-1).values / total
+    median = (errors.median(-1).values * n[:, None] / total).clamp(min=1e-6).log()
+    count = n.log()[:, None].expand_as(logs)
+    of_answer = torch.stack(
+        [
+            logs.clamp(min=-12) / 4,
+            gap,
+            torch.log1p(gap.clamp(min=0)),
+            (significance / 3).clamp(-3, 3),
+            with_best,
+            with_mean,
+            peak,
+            median / 3 + 0 * count,
+        ],
+        -1,
+    )
+    return gram, of_answer, _of_task(r, gram, logs, best, n)
+
+
+def _of_task(
+    r: Tensor, gram: Tensor, logs: Tensor, best: Tensor, n: Float[Tensor, " b"]
+) -> Float[Tensor, "b l"]:
+    """The number of examples, the least error, how smooth residuals are, and in how many
+    directions u varies."""
+    chosen = r.gather(1, best[:, None, None, None].expand(-1, 1, *r.shape[2:]))[:, 0]
+    rough = []
+    for f in (chosen, r[:, 0]):
+        step = (f[..., 1:] - f[..., :-1]).square().sum((1, 2))
+        rough.append((step / (2 * f.square().sum((1, 2)) + 1e-300)).clamp(1e-6, 2).log() / 4)
+    C = r[:, 0] @ r[:, 0].mT
+    rank = C.diagonal(dim1=1, dim2=2).sum(1).square() / (C.square().sum((1, 2)) + 1e-300)
+    even = (gram.diagonal(dim1=1, dim2=2).log().mean(1)) / 8
+    parts = [n.log() / 2, logs.min(1).values / 4, *rough, rank.clamp(min=1).log() / 2, even]
+    return torch.stack(parts, -1)
