@@ -57,10 +57,10 @@ class Gain(PerTask[GainFit]):
         w = self._moved(v)
         sums = torch.stack([w.mean(1), u.mean(1), (w * w).mean(1), (w * u).mean(1)])
         total, n = sums.sum(1), len(v)
-        gain, offset = _line(total / n)
+        gain, offset = _line(*(total / n))
         if n == 1:
             return GainFit(residual=u, gain=gain, offset=offset)
-        gains, offsets = _line((total[:, None] - sums) / (n - 1))
+        gains, offsets = _line(*((total[:, None] - sums) / (n - 1)))
         residual = u - gains[:, None] * w - offsets[:, None]
         return GainFit(residual=residual, gain=gain, offset=offset)
 
@@ -68,10 +68,9 @@ class Gain(PerTask[GainFit]):
         return fit.gain * self._moved(v) + fit.offset
 
 
-def _line(means: Float[Tensor, "f *k"]) -> tuple[Float[Tensor, "*k"], Float[Tensor, "*k"]]:
+def _line(w: Tensor, u: Tensor, ww: Tensor, wu: Tensor) -> tuple[Tensor, Tensor]:
     """Gain and offset of least squares from the means of w, u, w^2 and w u."""
-    w, u, ww, wu = means
     variance = ww - w * w
-    safe = variance.clamp(min=1e-12 * ww + 1e-300)
+    safe = torch.maximum(variance, 1e-12 * ww + 1e-300)
     gain = torch.where(variance > 1e-12 * ww, (wu - w * u) / safe, torch.zeros_like(w))
     return gain, u - gain * w
