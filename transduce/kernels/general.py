@@ -7,14 +7,15 @@ residuals.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 
 from ..spaces import Sampled, Space
 from ..types import TransduceError
+from .comparison import Comparison
 from .curve_readout import CurveReadout
 from .kappa import Kappa
-from .metrics import Metric
-from .simple import Constant, Gain
+from .metrics import MATRICES, Metric
+from .simple import Constant, Deviation, Gain
 from .stack import Stack
 from .trust import Trust
 from .tuned import TunedRidge
@@ -23,44 +24,37 @@ from .window import WindowRidge
 MOST_CHANNELS = 3  # of v, that the read-out takes
 
 
-def _tuned(kind: str, profile: str, by_direction: bool = False) -> Callable[[Space], Kappa]:
-    return lambda V: TunedRidge(Metric(V, kind), profile, by_direction)
-
-
-ANYWHERE: dict[str, Callable[[Space], Kappa]] = {  # between any spaces
-    "mean": lambda V: Constant(),
-    "linear": _tuned("values", "linear"),
-    "rbf": _tuned("values", "gaussian"),
-    "matern": _tuned("values", "matern"),
-    "quadratic": _tuned("values", "quadratic"),
-    "linear by direction": _tuned("values", "linear", True),
-    "rbf by direction": _tuned("values", "gaussian", True),
-    "linear of columns": _tuned("columns", "linear"),
-    "rbf of columns": _tuned("columns", "gaussian"),
+TUNED: dict[str, tuple[str, str, bool]] = {  # metric, profile, a ridge for each direction of u
+    "linear": ("values", "linear", False),
+    "rbf": ("values", "gaussian", False),
+    "matern": ("values", "matern", False),
+    "quadratic": ("values", "quadratic", False),
+    "linear by direction": ("values", "linear", True),
+    "rbf by direction": ("values", "gaussian", True),
+    "linear of columns": ("columns", "linear", False),
+    "rbf of columns": ("columns", "gaussian", False),
+    "linear of slopes": ("slopes", "linear", False),
+    "rbf of slopes": ("slopes", "gaussian", False),
+    "linear of integrals": ("integrals", "linear", False),
+    "linear of integrals by direction": ("integrals", "linear", True),
+    "rbf of integrals": ("integrals", "gaussian", False),
+    "quadratic of integrals": ("integrals", "quadratic", False),
+    "linear of double integrals": ("double integrals", "linear", False),
+    "rbf of double integrals": ("double integrals", "gaussian", False),
 }
-OF_CURVES: dict[str, Callable[[Space], Kappa]] = {  # of curves to anything
-    "linear of slopes": _tuned("slopes", "linear"),
-    "rbf of slopes": _tuned("slopes", "gaussian"),
-    "linear of integrals": _tuned("integrals", "linear"),
-    "linear of integrals by direction": _tuned("integrals", "linear", True),
-    "rbf of integrals": _tuned("integrals", "gaussian"),
-    "quadratic of integrals": _tuned("integrals", "quadratic"),
-    "linear of double integrals": _tuned("double integrals", "linear"),
-    "rbf of double integrals": _tuned("double integrals", "gaussian"),
+CURVES = ("mean", *TUNED, "identity", "deviation", "window", "far window", "readout")
+CORRECTED: dict[str, tuple[str, str, str]] = {  # the corrected answer; metric, profile
+    "identity, then linear": ("identity", "values", "linear"),
+    "identity, then linear of slopes": ("identity", "slopes", "linear"),
+    "identity, then rbf": ("identity", "values", "gaussian"),
+    "window, then linear": ("window", "values", "linear"),
+    "window, then rbf": ("window", "values", "gaussian"),
+    "far window, then rbf": ("far window", "values", "gaussian"),
+    "readout, then linear": ("readout", "values", "linear"),
+    "readout, then rbf": ("readout", "values", "gaussian"),
+    "readout, then rbf of integrals": ("readout", "integrals", "gaussian"),
 }
-BETWEEN_CURVES = ("identity", "window", "far window", "readout")
-CORRECTED: dict[str, tuple[str, Callable[[Space], Kappa]]] = {
-    "identity, then linear": ("identity", _tuned("values", "linear")),
-    "identity, then linear of slopes": ("identity", _tuned("slopes", "linear")),
-    "identity, then rbf": ("identity", _tuned("values", "gaussian")),
-    "window, then linear": ("window", _tuned("values", "linear")),
-    "window, then rbf": ("window", _tuned("values", "gaussian")),
-    "far window, then rbf": ("far window", _tuned("values", "gaussian")),
-    "readout, then linear": ("readout", _tuned("values", "linear")),
-    "readout, then rbf": ("readout", _tuned("values", "gaussian")),
-    "readout, then rbf of integrals": ("readout", _tuned("integrals", "gaussian")),
-}
-ANSWERS = (*ANYWHERE, *OF_CURVES, *BETWEEN_CURVES, *CORRECTED)
+ANSWERS = (*CURVES, *CORRECTED)
 BASELINES = ("mean", "identity", "linear", "rbf", "window")
 
 
@@ -85,22 +79,41 @@ def general_stack(
         raise TransduceError(
             f"without={list(without)}; expected names among {', '.join(ANSWERS[1:])}. Name these."
         )
-    kernels = {name: make(V) for name, make in ANYWHERE.items()}
-    if isinstance(V, Sampled):
-        kernels |= {name: make(V) for name, make in OF_CURVES.items()}
-        if isinstance(U, Sampled):
-            kernels |= _between_curves(V, U, readout)
+    shared = SharedComparisons(V)
+    kernels: dict[str, Kappa] = {"mean": Constant()}
+    for name, (kind, profile, by_direction) in TUNED.items():
+        if shared.has(kind):
+            kernels[name] = TunedRidge(shared.get(kind, profile), by_direction)
+    if isinstance(V, Sampled) and isinstance(U, Sampled):
+        kernels |= _between_curves(V, U, readout)
     names = [name for name in kernels if name not in without]
     corrected = [
-        name for name, (base, _) in CORRECTED.items() if base in names and name not in without
+        name for name, (base, *_) in CORRECTED.items() if base in names and name not in without
     ]
     return Stack(
         [kernels[name] for name in names],
         [names.index(CORRECTED[name][0]) for name in corrected],
-        [CORRECTED[name][1](V) for name in corrected],
+        [TunedRidge(shared.get(*CORRECTED[name][1:])) for name in corrected],
         trust,
         [ANSWERS.index(name) for name in (*names, *corrected)],
     )
+
+
+class SharedComparisons:
+    """One comparison for each metric and profile on a space."""
+
+    def __init__(self, V: Space):
+        self.V = V
+        self.made: dict[tuple[str, str], Comparison] = {}
+
+    def has(self, kind: str) -> bool:
+        """Whether the space has this metric."""
+        return kind not in MATRICES or isinstance(self.V, Sampled)
+
+    def get(self, kind: str, profile: str) -> Comparison:
+        if (kind, profile) not in self.made:
+            self.made[kind, profile] = Comparison(Metric(self.V, kind), profile)
+        return self.made[kind, profile]
 
 
 def _between_curves(V: Sampled, U: Sampled, readout: CurveReadout) -> dict[str, Kappa]:
@@ -109,7 +122,7 @@ def _between_curves(V: Sampled, U: Sampled, readout: CurveReadout) -> dict[str, 
         "far window": WindowRidge(V, U, far=True),
     }
     if V.channels == U.channels:
-        found["identity"] = Gain(V, U)
+        found |= {"identity": Gain(V, U), "deviation": Deviation(V, U)}
     if V.channels <= MOST_CHANNELS:
         found["readout"] = readout.between(V, U)
     return found

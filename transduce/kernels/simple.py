@@ -1,8 +1,16 @@
-"""The simplest kernels: the mean of the examples, and v itself with a fitted gain and offset."""
+"""The simplest kernels: the mean of the examples, and v itself with a fitted gain.
+
+    Constant    u_hat(x) = m_u(x)
+    Gain        u_hat(x) = g v(x) + o
+    Deviation   u_hat(x) = m_u(x) + g (v(x) - m_v(x))
+
+m are means of the examples; g and o are the same at all points.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeVar
 
 import torch
 from jaxtyping import Float
@@ -10,6 +18,8 @@ from torch import Tensor
 
 from ..spaces.sampled import Sampled, resampling
 from .per_task import PerTask, TaskFit
+
+F = TypeVar("F", bound=TaskFit)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,8 +44,8 @@ class GainFit(TaskFit):
     offset: Float[Tensor, ""]
 
 
-class Gain(PerTask[GainFit]):
-    """u_hat(x) = gain v(x) + offset, the same gain and offset at all points.
+class Moved(PerTask[F]):
+    """A kernel that compares u with v at the same positions.
 
     Args:
         V: space of the inputs.
@@ -49,12 +59,17 @@ class Gain(PerTask[GainFit]):
         self.V, self.U = V, U
         self.register_buffer("onto", resampling(V.x, U.x), persistent=False)
 
-    def _moved(self, v: Float[Tensor, "n d"]) -> Float[Tensor, "n q"]:
+    def moved(self, v: Float[Tensor, "n d"]) -> Float[Tensor, "n q"]:
+        """v at the positions of U."""
         channels = v.unflatten(-1, (self.V.channels, -1)) @ self.onto.T
         return channels.flatten(-2)
 
+
+class Gain(Moved[GainFit]):
+    """u_hat(x) = g v(x) + o."""
+
     def fit_task(self, v: Float[Tensor, "n d"], u: Float[Tensor, "n q"]) -> GainFit:
-        w = self._moved(v)
+        w = self.moved(v)
         sums = torch.stack([w.mean(1), u.mean(1), (w * w).mean(1), (w * u).mean(1)])
         total, n = sums.sum(1), len(v)
         gain, offset = _line(*(total / n))
@@ -65,7 +80,39 @@ class Gain(PerTask[GainFit]):
         return GainFit(residual=residual, gain=gain, offset=offset)
 
     def answer_task(self, fit: GainFit, v: Float[Tensor, "m d"]) -> Float[Tensor, "m q"]:
-        return fit.gain * self._moved(v) + fit.offset
+        return fit.gain * self.moved(v) + fit.offset
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeviationFit(TaskFit):
+    gain: Float[Tensor, ""]
+    mean_v: Float[Tensor, " q"]
+    mean_u: Float[Tensor, " q"]
+
+
+class Deviation(Moved[DeviationFit]):
+    """u_hat(x) = m_u(x) + g (v(x) - m_v(x)).
+
+    An example that is left out is left out of both means: with a_i and b_i the deviations of v_i
+    and u_i, the sums over the others are <a, b> - n / (n - 1) <a_i, b_i>.
+    """
+
+    def fit_task(self, v: Float[Tensor, "n d"], u: Float[Tensor, "n q"]) -> DeviationFit:
+        w, n = self.moved(v), len(v)
+        mean_v, mean_u = w.mean(0), u.mean(0)
+        a, b = w - mean_v, u - mean_u
+        aa, ab = (a * a).sum(1), (a * b).sum(1)
+        least = 1e-300 + 1e-12 * aa.sum()
+        gain = ab.sum() / torch.maximum(aa.sum(), least)
+        if n == 1:
+            return DeviationFit(residual=u, gain=gain, mean_v=mean_v, mean_u=mean_u)
+        c = n / (n - 1)
+        gains = (ab.sum() - c * ab) / torch.maximum(aa.sum() - c * aa, least)
+        residual = c * (b - gains[:, None] * a)
+        return DeviationFit(residual=residual, gain=gain, mean_v=mean_v, mean_u=mean_u)
+
+    def answer_task(self, fit: DeviationFit, v: Float[Tensor, "m d"]) -> Float[Tensor, "m q"]:
+        return fit.mean_u + fit.gain * (self.moved(v) - fit.mean_v)
 
 
 def _line(w: Tensor, u: Tensor, ww: Tensor, wu: Tensor) -> tuple[Tensor, Tensor]:

@@ -1,0 +1,131 @@
+"""How functions are compared: a metric and a profile, and their kernel matrices on the examples.
+
+    linear      k(v, w) = <v, w> / s
+    quadratic   k(v, w) = (1 + a <v, w> / s)^2
+    gaussian    k(v, w) = exp(-|v - w|^2 / (a s))
+    matern      k(v, w) = (1 + r) exp(-r),      r^2 = 3 |v - w|^2 / (a s)
+
+s is the mean square, or the median squared distance, of the examples, and a one of a few widths.
+Several kernels of a model compare functions alike and share one object, which keeps the
+eigendecompositions for the examples that it saw last.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from ..configs import Part
+from ..types import TransduceError
+from .metrics import Metric
+
+CONSTANT = 1e3  # added to every kernel, so that the mean is inside the fit
+CHOOSERS = 48  # examples that choose width and ridge where there are more
+WIDTHS = {
+    "linear": (1.0,),
+    "quadratic": (0.3, 3.0),
+    "gaussian": (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 64.0, 256.0),
+    "matern": (1.0, 8.0, 64.0, 512.0),
+}
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Examples in a metric.
+
+    Attributes:
+        v: the examples.
+        metric: the metric's own fit to them.
+        points: the examples in coordinates of the metric.
+        unit: s.
+        choosers: the numbers of the examples that choose.
+        spectra: for each width, eigenvalues and eigenvectors of the choosers' kernel matrix.
+    """
+
+    v: Float[Tensor, "n d"]
+    metric: tuple[Tensor, ...]
+    points: Float[Tensor, "n e"]
+    unit: Float[Tensor, ""]
+    choosers: Tensor
+    spectra: tuple[Float[Tensor, "w k"], Float[Tensor, "w k k"]]
+
+
+class Comparison(Part):
+    """A metric with a profile.
+
+    Args:
+        metric: in which functions are compared.
+        profile: one of `WIDTHS`.
+    """
+
+    def __init__(self, metric: Metric, profile: str):
+        super().__init__()
+        if profile not in WIDTHS:
+            raise TransduceError(
+                f"profile={profile!r}; expected one of {', '.join(WIDTHS)}. Name one of these."
+            )
+        self.metric, self.profile = metric, profile
+        self._last: Compared | None = None
+
+    @property
+    def widths(self) -> tuple[float, ...]:
+        return WIDTHS[self.profile]
+
+    def of(self, v: Float[Tensor, "n d"]) -> Compared:
+        """The examples in the metric, with the spectra of their kernel matrices."""
+        last = self._last
+        if last is not None and not v.requires_grad and torch.equal(last.v, v):
+            return last
+        chosen = self.metric.fit(v)
+        points = self.metric(chosen, v)
+        few = evenly(len(v), CHOOSERS)
+        unit = self._unit(points[evenly(len(v), 4 * CHOOSERS)])
+        with torch.no_grad():
+            chooser = points[few]
+            kernels = [self.kernel(chooser, chooser, unit, width) for width in self.widths]
+            values, vectors = torch.linalg.eigh(torch.stack(kernels) + CONSTANT)
+        found = Compared(v, chosen, points, unit, few, (values.clamp(min=0), vectors))
+        if not v.requires_grad:
+            self._last = found
+        return found
+
+    def kernel(
+        self,
+        a: Float[Tensor, "m e"],
+        b: Float[Tensor, "n e"],
+        unit: Float[Tensor, ""],
+        width: float,
+    ) -> Float[Tensor, "m n"]:
+        """k of all pairs, without the constant."""
+        if self.profile == "linear":
+            return a @ b.T / unit
+        if self.profile == "quadratic":
+            return (1 + width * (a @ b.T) / unit).square()
+        D = squared_distances(a, b) / (width * unit)
+        if self.profile == "gaussian":
+            return torch.exp(-D)
+        r = (3 * D + 1e-30).sqrt()
+        return (1 + r) * torch.exp(-r)
+
+    def _unit(self, points: Float[Tensor, "n e"]) -> Float[Tensor, ""]:
+        """The mean square, or the median squared distance."""
+        if self.profile in ("linear", "quadratic"):
+            return points.square().sum(1).mean().clamp(min=1e-300)
+        D = squared_distances(points, points)
+        off = ~torch.eye(len(D), dtype=torch.bool, device=D.device)
+        return D[off].median().clamp(min=1e-300) if len(D) > 1 else D.new_tensor(1.0)
+
+
+def squared_distances(a: Float[Tensor, "m e"], b: Float[Tensor, "n e"]) -> Float[Tensor, "m n"]:
+    squares = a.square().sum(1)[:, None] + b.square().sum(1)
+    return (squares - 2 * a @ b.T).clamp(min=0)
+
+
+def evenly(n: int, most: int) -> Tensor:
+    """The numbers of at most `most` of n examples, evenly chosen."""
+    if n <= most:
+        return torch.arange(n)
+    return torch.linspace(0, n - 1, most).round().long()
