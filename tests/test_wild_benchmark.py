@@ -185,6 +185,16 @@ def test_one_command_measures_writes_and_draws(folder, tmp_path):
     assert "alike" in (tmp_path / "out" / "accuracy.svg").read_text() and "worst set" in done.stdout
 
 
+def test_a_quick_run_of_the_command_measures_every_baseline(folder, tmp_path):
+    done = run(folder, tmp_path, "--quick", "--model", "rbf")
+    assert done.returncode == 0, done.stderr
+    rows = json.loads((tmp_path / "out" / "accuracy.json").read_text())["rows"]
+    assert {row["n"] for row in rows} == {5, 20}
+    names = {"gaussian-process", "partial-least-squares", "piecewise-direct-standardisation"}
+    assert {row["regressor"] for row in rows} == {*FIVE, *names}
+    assert all(row["failure"] is None for row in rows)
+
+
 def test_a_quick_run_fits_networks_hardly(tmp_path):
     folder = tmp_path / "sets"
     folder.mkdir()
