@@ -139,7 +139,8 @@ def draw(rows: Sequence[Row], model: str, path: Path) -> None:
         every = np.ravel(figure.subplots(1, len(panels), sharey=True, squeeze=False))
         ratios = [row["floored"] for own in panels.values() for row in own]
         every[0].set_yscale("log")
-        every[0].set_ylim(min(0.7, 0.8 * min(ratios)), max(2.0, 1.6 * max(ratios)))
+        low, high = min(0.7, 0.8 * min(ratios)), max(1.5, *ratios)
+        every[0].set_ylim(low, high * (high / low) ** 0.2)  # room for the names of the colours
         for axes, (n, own) in zip(every, panels.items(), strict=True):
             _panel(axes, n, sorted(own, key=lambda row: row["floored"]))
         _legend(every[0], {row["kind"] for own in panels.values() for row in own})
@@ -168,7 +169,7 @@ def _legend(axes: Axes, kinds: set[str]) -> None:
     words = {"solver": "from solvers", "measured": "measured"}
     for line, kind in enumerate(kind for kind in KINDS if kind in kinds):
         axes.annotate(
-            words[kind], (0.04, 0.8), (0, -15 * line), "axes fraction", "offset points",
+            words[kind], (0.04, 0.99), (0, -15 * line), "axes fraction", "offset points",
             color=KINDS[kind], va="top",
         )  # fmt: skip
 
