@@ -57,6 +57,10 @@ SLOW = (  # files and tests that `make quick` leaves out: each takes seconds
     "test_settings.py::test_new_fields",
     "test_site.py",
     "test_weights.py::test_a_wrong_context_is_worse",
+    "test_wild_benchmark.py::test_a_quick_run",
+    "test_wild_benchmark.py::test_killed_with_9",
+    "test_wild_benchmark.py::test_one_command",
+    "test_wild_benchmark.py::test_the_command_says",
 )
 
 

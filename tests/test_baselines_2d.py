@@ -30,10 +30,11 @@ QUICK = {
         points=800, centres=150, spacings=(1, 2), gammas=(0.1, 0.3)
     ),
 }
+OF_ONE_VARIABLE = ("window", "piecewise-direct-standardisation")
 AT_ONCE = {
     name: make
     for name, make in BASELINES.items()
-    if not name.startswith(("fno", "deeponet", "local"))
+    if not name.startswith(("fno", "deeponet", "local", *OF_ONE_VARIABLE))
 }
 HERE = AT_ONCE | QUICK
 
@@ -168,6 +169,12 @@ def test_local_ridge_does_not_learn_noise():
     noise = np.random.default_rng(0).normal(size=v.shape)
     u_hat = QUICK["local-kernel-ridge"]().regress(ExampleSet(v, v + noise))(v_query)
     assert np.square(u_hat - v_query).mean() < 0.1 * np.square(noise).mean()
+
+
+@pytest.mark.parametrize("name", OF_ONE_VARIABLE)
+def test_baselines_of_one_variable_refuse_two(name, task):
+    with pytest.raises(TransduceError, match="leave this baseline out"):
+        baseline(name).regress(task.examples)
 
 
 @pytest.mark.parametrize(("v", "u"), [((5, 33), (5, 17)), ((5, 2, 8, 8), (5, 1, 8, 8))])

@@ -20,6 +20,10 @@ from .fitting import Fitting as Fitting
 from .fno import Fno as Fno
 from .fno import paper_fno, periodic_fno, stopped_fno
 from .local import LocalRidge as LocalRidge
+from .ridges import LinearRidge as LinearRidge
+from .ridges import RbfRidge as RbfRidge
+from .standardisation import PiecewiseDirectStandardisation as PiecewiseDirectStandardisation
+from .window import WindowRidge as WindowRidge
 
 if TYPE_CHECKING:
     from .classifiers import ScikitClassifier as ScikitClassifier
@@ -61,6 +65,11 @@ def __getattr__(name: str) -> Any:
 BASELINES: dict[str, Callable[[], Regressor]] = {
     "mean": MeanOfExamples,
     "identity": Identity,
+    "linear": LinearRidge,
+    "rbf": RbfRidge,
+    "window": WindowRidge,
+    "partial-least-squares": _made_by("partial_least_squares", "partial_least_squares"),
+    "piecewise-direct-standardisation": PiecewiseDirectStandardisation,
     "nearest-neighbours": _made_by("scikit", "nearest_neighbours"),
     "decision-tree": _made_by("scikit", "decision_tree"),
     "linear-ridge": _made_by("scikit", "linear_ridge"),

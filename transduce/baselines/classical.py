@@ -4,13 +4,8 @@
     alpha = (K + lambda I)^-1 u,
     K(v, v') = exp(-gamma sum_k (v_k - v'_k)^2)
 
-gamma and lambda are those with the least leave-one-out error, which no refit is needed for: the
-residual of example i, left out, is
-
-    u_i - u_hat_{-i}(v_i) = alpha_i / [(K + lambda I)^-1]_ii
-
-and one eigendecomposition of K gives it for every lambda.
-"""
+gamma and lambda are those with the least leave-one-out error, which no refit is needed for
+(leave_one_out.py)."""
 
 from __future__ import annotations
 
@@ -21,7 +16,8 @@ import numpy as np
 import torch
 from jaxtyping import Float
 
-from ..types import ExampleSet, TransduceError, like, to_tensor
+from ..types import Array, ExampleSet, TransduceError, like, to_tensor
+from .leave_one_out import RidgeFit, best_ridge, residuals_like
 
 
 def powers_of_ten(first: int, last: int, to_each: int = 1) -> np.ndarray:
@@ -40,14 +36,18 @@ class MeanOfExamples:
     """u_hat(v) = the mean of the u_i, whatever v: the least that a regression should beat."""
 
     def regress(self, examples: ExampleSet) -> ConstantOperator:
-        return ConstantOperator(to_tensor(examples.u, "examples.u").mean(0))
+        u = to_tensor(examples.u, "examples.u")
+        left_out = rows_of(examples.u, "examples.u")
+        left_out = (left_out - left_out.mean(0)) * (len(u) / max(len(u) - 1, 1))
+        return ConstantOperator(u.mean(0), residuals_like(left_out, examples.u))
 
 
 @dataclass(frozen=True, eq=False)
 class ConstantOperator:
-    """v -> u, the same for every v."""
+    """v -> u, the same for every v, with leave-one-out residuals at the examples."""
 
     u: torch.Tensor
+    residuals: Array
 
     def __call__(self, v: Any) -> Any:
         return like(self.u.repeat(len(v), *[1] * self.u.ndim), v)
@@ -67,11 +67,16 @@ class Identity:
                 "expects the same. Interpolate one of them to the other's grid, or leave this "
                 "baseline out."
             )
-        return IdentityOperator()
+        residuals = rows_of(examples.u, "examples.u") - rows_of(examples.v, "examples.v")
+        whole = torch.from_numpy(residuals).reshape(tuple(examples.u.shape))
+        return IdentityOperator(like(whole, examples.u))
 
 
+@dataclass(frozen=True, eq=False)
 class IdentityOperator:
-    """v -> v."""
+    """v -> v, with the residuals u - v at the examples."""
+
+    residuals: Array
 
     def __call__(self, v: Any) -> Any:
         return like(to_tensor(v, "v"), v)
@@ -98,28 +103,23 @@ class KernelRidge:
         v, u = rows_of(examples.v, "examples.v"), rows_of(examples.u, "examples.u")
         distances = squared_distances(v, v)
         numbers, directions = in_span(u)
-        fits = (self._fit(gamma, distances, numbers) for gamma in self.gammas)
-        error, gamma, ridge, alpha = min(fits, key=lambda fit: fit[0])
+        fits = ((self._fit(gamma, distances, numbers), gamma) for gamma in self.gammas.tolist())
+        fit, gamma = min(fits, key=lambda found: found[0].error)
         shapes = tuple(examples.v.shape[1:]), tuple(examples.u.shape[1:])
-        return KernelRidgeOperator(v, alpha @ directions, gamma, ridge, error, *shapes)
+        left_out = residuals_like(fit.residuals @ directions, examples.u)
+        alpha = fit.alpha @ directions
+        return KernelRidgeOperator(v, alpha, gamma, fit.ridge, fit.error, *shapes, left_out)
 
     def _fit(
         self, gamma: float, distances: Float[np.ndarray, "n n"], u: Float[np.ndarray, "n d"]
-    ) -> tuple[float, float, float, np.ndarray]:
-        """The leave-one-out error, gamma, lambda and alpha of the best lambda."""
-        variance, directions = np.linalg.eigh(np.exp(-gamma * distances))
-        inverse = 1 / (variance.clip(min=0) + self.lambdas[:, None])  # (lambdas, n)
-        alphas = (directions * inverse[:, None, :]) @ (directions.T @ u)
-        residuals = alphas / (inverse @ directions.T**2)[:, :, None]
-        errors = np.square(residuals).sum(-1).mean(-1)
-        best = int(errors.argmin())
-        return float(errors[best]), float(gamma), float(self.lambdas[best]), alphas[best]
+    ) -> RidgeFit:
+        return best_ridge(np.exp(-gamma * distances), u, self.lambdas)
 
 
 @dataclass(frozen=True, eq=False)
 class KernelRidgeOperator:
-    """v -> sum_i K(v_i, v) alpha_i, with the gamma and lambda chosen and their leave-one-out error
-    (squares summed over the grid)."""
+    """v -> sum_i K(v_i, v) alpha_i, with the gamma and lambda chosen, their leave-one-out error
+    (squares summed over the grid) and residuals."""
 
     v: Float[np.ndarray, "n d_v"]
     alpha: Float[np.ndarray, "n d_u"]
@@ -128,6 +128,7 @@ class KernelRidgeOperator:
     leave_one_out: float
     v_shape: tuple[int, ...]
     u_shape: tuple[int, ...]
+    residuals: Array
 
     def __call__(self, v: Any) -> Any:
         expect_grid(v, self.v_shape)
