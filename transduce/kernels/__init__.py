@@ -15,6 +15,8 @@ from .candidate_kinds import FeatureCandidates as FeatureCandidates
 from .candidate_kinds import LayerCandidates as LayerCandidates
 from .candidate_kinds import NoiseUnits as NoiseUnits
 from .candidates import Candidates as Candidates
+from .curve_network import CurveNetwork as CurveNetwork
+from .curve_readout import CurveReadout as CurveReadout
 from .grams import ConvolutionGram as ConvolutionGram
 from .grams import FeatureGram as FeatureGram
 from .grams import Gram as Gram
@@ -34,3 +36,5 @@ from .places import PatchGrid as PatchGrid
 from .places import Places as Places
 from .readout import Readout as Readout
 from .ridge import Ridge as Ridge
+from .stack import Stack as Stack
+from .trust import Trust as Trust

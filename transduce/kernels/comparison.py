@@ -22,7 +22,6 @@ from ..configs import Part
 from ..types import TransduceError
 from .metrics import Metric
 
-CONSTANT = 1e3  # added to every kernel, so that the mean is inside the fit
 CHOOSERS = 48  # examples that choose width and ridge where there are more
 WIDTHS = {
     "linear": (1.0,),
@@ -42,7 +41,8 @@ class Compared:
         points: the examples in coordinates of the metric.
         unit: s.
         choosers: the numbers of the examples that choose.
-        spectra: for each width, eigenvalues and eigenvectors of the choosers' kernel matrix.
+        spectra: for each width, eigenvalues and eigenvectors of the choosers' kernel matrix that
+            are orthogonal to constants.
     """
 
     v: Float[Tensor, "n d"]
@@ -86,8 +86,8 @@ class Comparison(Part):
         with torch.no_grad():
             chooser = points[few]
             kernels = [self.kernel(chooser, chooser, unit, width) for width in self.widths]
-            values, vectors = torch.linalg.eigh(torch.stack(kernels) + CONSTANT)
-        found = Compared(v, chosen, points, unit, few, (values.clamp(min=0), vectors))
+            spectra = centred_spectrum(torch.stack(kernels))
+        found = Compared(v, chosen, points, unit, few, spectra)
         if not v.requires_grad:
             self._last = found
         return found
@@ -99,7 +99,7 @@ class Comparison(Part):
         unit: Float[Tensor, ""],
         width: float,
     ) -> Float[Tensor, "m n"]:
-        """k of all pairs, without the constant."""
+        """k of all pairs."""
         if self.profile == "linear":
             return a @ b.T / unit
         if self.profile == "quadratic":
@@ -122,6 +122,24 @@ class Comparison(Part):
 def squared_distances(a: Float[Tensor, "m e"], b: Float[Tensor, "n e"]) -> Float[Tensor, "m n"]:
     squares = a.square().sum(1)[:, None] + b.square().sum(1)
     return (squares - 2 * a @ b.T).clamp(min=0)
+
+
+def centred_spectrum(
+    K: Float[Tensor, "*w n n"],
+) -> tuple[Float[Tensor, "*w k"], Float[Tensor, "*w n k"]]:
+    """The n - 1 eigenvalues and eigenvectors of kernel matrices that are orthogonal to constants:
+    those of B^T K B, with B an orthonormal basis of what sums to zero."""
+    B = contrasts(K.shape[-1]).to(K)
+    values, vectors = torch.linalg.eigh(B.T @ K @ B)
+    return values.clamp(min=0), B @ vectors
+
+
+def contrasts(n: int) -> Float[Tensor, "n k"]:
+    """An orthonormal basis of the vectors that sum to zero (Helmert's)."""
+    k = torch.arange(1, n, dtype=torch.float64)
+    rows = torch.arange(n, dtype=torch.float64)[:, None]
+    B = torch.where(rows < k, 1.0, torch.where(rows == k, -k, 0.0))
+    return B / (k * (k + 1)).sqrt()
 
 
 def evenly(n: int, most: int) -> Tensor:

@@ -1,16 +1,16 @@
 """A closed-form read-out over the channels of a curve network, in units of the examples.
 
-    u(x) = m_u(x) + s sum_jk W_jk h_j(v)(x) P_k(x)
+    u(x) = m_u(x) + s sum_jk W_jk h_j(v)(x) / t_j P_k(x)
 
-m_u is the mean of the examples' u, s the root mean square of what varies about it, P_k the Legendre
-polynomials: the law may vary slowly with x. Of several channels, each of v has channels h of its
-own, and each of u a law of its own. With f the vector of all h_j P_k and <., .> means over x, n
-examples give
+m_u is the mean of the examples' u, s the root mean square of what varies about it, t_j that of
+channel j, P_k the Legendre polynomials: the law may vary slowly with x. Of several channels, each
+of v has channels h of its own, and each of u a law of its own. With f the vector of all h_j / t_j
+P_k and <., .> means over x, n examples give
 
     W = A^-1 sum_i <(u_i - m_u) / s, f_i>,      A = sum_i <f_i, f_i> + mu diag(lambda(z))
 
 lambda is learned, and mu is chosen by leave-one-out error. Residuals are exact for a refit that
-keeps m, a, c, s, z and mu, and leaves the example out of W and of m_u:
+keeps m, a, c, s, t, z and mu, and leaves the example out of W and of m_u:
 
     u_i - m_u,-i = n / (n - 1) (u_i - m_u)
 
@@ -70,12 +70,23 @@ class Units:
 
 @dataclass(frozen=True, kw_only=True)
 class CurveFit(Fit):
-    """What queries need: units, summaries and the read-out, and the factor mu of the ridge."""
+    """What queries need: units, summaries, sizes t of channels, the read-out, and the factor mu of
+    the ridge."""
 
     units: Units
     z: Float[Tensor, "b i s"]
+    t: Float[Tensor, "b 1 1 c"]
     W: Float[Tensor, "b d"]
     mu: Float[Tensor, " b"] | None = None
+
+
+class CurveChoice(NamedTuple):
+    """What a fit chooses: units, summaries, sizes of channels, and the factor of the ridge."""
+
+    units: Units
+    z: Tensor
+    t: Tensor
+    mu: Tensor | None
 
 
 class CurveReadout(Kappa[CurveFit, Reading]):
@@ -130,7 +141,10 @@ class CurveReadout(Kappa[CurveFit, Reading]):
     ) -> CurveFit:
         f, y, there = self._inputs(v), self._outputs(u), self._there(u, mask)
         units = measure(f, y, there)
-        return self._fit(f, y, units, self._summary(f, y, units, there), there, None)
+        z = self._summary(f, y, units, there)
+        h = self._channels(f, units, z)
+        t = sizes(h, there)
+        return self._fit(h / t, y, there, CurveChoice(units, z, t, None))
 
     def refit(
         self,
@@ -142,10 +156,11 @@ class CurveReadout(Kappa[CurveFit, Reading]):
         """Units, summaries and mu stay, but for the mean of u."""
         f, y, there = self._inputs(v), self._outputs(u), self._there(u, mask)
         units = replace(fit.units, m_u=measure(f, y, there).m_u)
-        return self._fit(f, y, units, fit.z, there, fit.mu)
+        h = self._channels(f, units, fit.z) / fit.t
+        return self._fit(h, y, there, CurveChoice(units, fit.z, fit.t, fit.mu))
 
     def forward(self, fit: CurveFit, v: Float[Tensor, "b m d_v"]) -> Float[Tensor, "b m d_u"]:
-        h = self._channels(self._inputs(v), fit.units, fit.z)
+        h = self._channels(self._inputs(v), fit.units, fit.z) / fit.t
         answers = (h * self._law(fit.W.to(h))[:, None]).sum(-1)
         return self._functions(answers.to(v) * fit.units.s + fit.units.m_u).to(v)
 
@@ -202,17 +217,9 @@ class CurveReadout(Kappa[CurveFit, Reading]):
         """The factor of each channel at each position of U."""
         return (W.unflatten(-1, (-1, self.polynomials)) @ self.legendre.to(W)).mT
 
-    def _fit(
-        self,
-        f: Tensor,
-        y: Tensor,
-        units: Units,
-        z: Tensor,
-        there: Tensor,
-        mu: Tensor | None,
-    ) -> CurveFit:
-        h = self._channels(f, units, z)
-        n, points = f.shape[1], self.U.points
+    def _fit(self, h: Tensor, y: Tensor, there: Tensor, choice: CurveChoice) -> CurveFit:
+        units, z, t, mu = choice
+        n, points = y.shape[1], self.U.points
         stride = max(1, round(points / min(MOST_POINTS, max(FEWEST_POINTS, ROWS // n))))
         centred = ((y - units.m_u) / units.s).double() * there[..., None].double()
         target = centred[..., ::stride]
@@ -223,9 +230,8 @@ class CurveReadout(Kappa[CurveFit, Reading]):
             rows = X.flatten(1, 2)
             A = rows.mT @ rows + torch.diag_embed(ridge)
             M = rows.mT @ target.flatten(1)[..., None]
-            return CurveFit(
-                units=units, z=z, W=torch.cholesky_solve(M, torch.linalg.cholesky(A))[..., 0]
-            )
+            W = torch.cholesky_solve(M, torch.linalg.cholesky(A))[..., 0]
+            return CurveFit(units=units, z=z, t=t, W=W)
         solved = solve_left_out(X / ridge[:, None, None].sqrt(), target, there.double(), mu)
         W, others = (w / ridge.sqrt() for w in (solved.W, solved.others.movedim(0, 1)))
         count = there.double().sum(1)[:, None, None]
@@ -237,6 +243,7 @@ class CurveReadout(Kappa[CurveFit, Reading]):
             deviation=torch.ones(len(y) // self.U.channels, n, dtype=torch.float64),
             units=units,
             z=z,
+            t=t,
             W=W,
             mu=solved.mu,
         )
@@ -288,6 +295,14 @@ def solve_left_out(
             ]
     _, chosen, W, left = best
     return LeftOut((Q @ W[..., None])[..., 0], left @ Q.mT, chosen)
+
+
+def sizes(h: Float[Tensor, "k n q c"], there: Float[Tensor, "k n"]) -> Float[Tensor, "k 1 1 c"]:
+    """The root mean square of each channel over the examples that are there; at least a hundredth
+    of that of all."""
+    share = (there / there.sum(1, keepdim=True).clamp(min=1)).to(h)[..., None, None]
+    squares = (h.square() * share).sum(1, keepdim=True).mean(2, keepdim=True)
+    return torch.maximum(squares, 1e-4 * squares.mean(-1, keepdim=True)).add(1e-20).sqrt()
 
 
 def _merged(f: Float[Tensor, "k n i p"]) -> Float[Tensor, "ki n p"]:

@@ -1,27 +1,31 @@
 """Kernel ridge regression whose width and ridge are chosen by leave-one-out error.
 
-    u_hat(v) = c + (k(v) + 1000) alpha,      alpha = (K + 1000 + lambda I)^-1 (u - c)
-    r_i = alpha_i / [(K + 1000 + lambda I)^-1]_ii
+    u_hat(v) = k(v) alpha + c,      alpha = P u,        r_i = alpha_i / P_ii
+    P = B (B^T K B + lambda I)^-1 B^T
 
-c is the mean of the examples. The constant 1000 keeps the mean inside the fit, so that an example
-that is left out is left out of the mean too. One eigendecomposition gives r for every lambda. Of
-many examples a part chooses width and ridge; then all are solved for at once. Beyond `MOST`
-examples, evenly chosen ones span the answer, and the others only measure its error.
+c is an intercept without a ridge, and B an orthonormal basis of what sums to zero over examples: an
+example that is left out is left out of the intercept too. One eigendecomposition of B^T K B gives P
+for every lambda. Of many examples a part chooses width and ridge; then all are solved for at once.
+Beyond `MOST` examples, evenly chosen ones span the answer, and the others only measure its error.
+
+With `by_direction`, principal direction r of u has the ridge lambda s_1 / s_r, s_r being its
+standard deviation: directions that vary little carry more noise.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from .comparison import CONSTANT, Compared, Comparison, evenly
+from .comparison import Compared, Comparison, centred_spectrum, evenly
 from .per_task import PerTask, TaskFit
 
 RIDGES = tuple(10.0**k for k in range(-10, 3))
 MOST = 1000  # examples that span an answer
+DIRECT = 128  # examples up to which the eigendecomposition is solved with
 
 
 @dataclass(frozen=True)
@@ -32,15 +36,17 @@ class Choice:
         metric: the metric's own fit.
         unit: the unit of squares or squared distances.
         width: of the kernel in this unit.
+        ridge: lambda.
         directions: of u, orthonormal.
-        ridge: lambda of each direction, or one for all.
+        factors: of the ridge of each direction.
     """
 
     metric: tuple[Tensor, ...]
     unit: Float[Tensor, ""]
     width: float
+    ridge: float
     directions: Float[Tensor, "r q"]
-    ridge: Float[Tensor, " k"]
+    factors: Float[Tensor, " r"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,13 +57,13 @@ class TunedFit(TaskFit):
         choice: of metric, width and ridge.
         points: the examples that span the answer, in the metric.
         alpha: their coefficients.
-        mean: c.
+        intercept: c.
     """
 
     choice: Choice
     points: Float[Tensor, "k e"]
     alpha: Float[Tensor, "k q"]
-    mean: Float[Tensor, " q"]
+    intercept: Float[Tensor, " q"]
 
 
 class TunedRidge(PerTask[TunedFit]):
@@ -75,9 +81,10 @@ class TunedRidge(PerTask[TunedFit]):
     def fit_task(self, v: Float[Tensor, "n d"], u: Float[Tensor, "n q"]) -> TunedFit:
         compared = self.comparison.of(v)
         numbers, directions = in_span(u - u.mean(0))
+        factors = self._factors(numbers)
         with torch.no_grad():
-            width, ridge = self._choose(compared, numbers[compared.choosers])
-        choice = Choice(compared.metric, compared.unit, width, directions, ridge)
+            width, ridge = self._choose(compared, numbers[compared.choosers], factors)
+        choice = Choice(compared.metric, compared.unit, width, ridge, directions, factors)
         return self._solve(compared.points, u, choice)
 
     def refit_task(
@@ -86,63 +93,77 @@ class TunedRidge(PerTask[TunedFit]):
         """Metric, unit, width and ridge stay."""
         choice = fit.choice
         if not self.by_direction:
-            directions = in_span(u - u.mean(0))[1]
-            choice = Choice(choice.metric, choice.unit, choice.width, directions, choice.ridge)
+            numbers, directions = in_span(u - u.mean(0))
+            choice = replace(choice, directions=directions, factors=self._factors(numbers))
         return self._solve(self.comparison.metric(choice.metric, v), u, choice)
 
     def answer_task(self, fit: TunedFit, v: Float[Tensor, "m d"]) -> Float[Tensor, "m q"]:
         points = self.comparison.metric(fit.choice.metric, v)
-        return self._kernel(points, fit.points, fit.choice) @ fit.alpha + fit.mean
+        return self._kernel(points, fit.points, fit.choice) @ fit.alpha + fit.intercept
 
     def _kernel(self, a: Tensor, b: Tensor, choice: Choice) -> Float[Tensor, "m n"]:
-        return self.comparison.kernel(a, b, choice.unit, choice.width) + CONSTANT
+        return self.comparison.kernel(a, b, choice.unit, choice.width)
 
-    def _choose(self, compared: Compared, numbers: Tensor) -> tuple[float, Tensor]:
-        """The width and the ridges of least leave-one-out error."""
-        values, vectors = compared.spectra
-        lambdas = torch.tensor(RIDGES, dtype=values.dtype, device=values.device)
-        inverse = 1 / (values[:, None] + lambdas[:, None])  # (w, ridges, n)
-        alpha = vectors[:, None] @ (inverse[..., None] * (vectors.mT @ numbers)[:, None])
-        diagonal = inverse @ vectors.mT.square()
-        errors = (alpha / diagonal[..., None]).square().sum(2)  # (w, ridges, r)
+    def _factors(self, numbers: Float[Tensor, "n r"]) -> Float[Tensor, " r"]:
+        """The factor of the ridge of each direction of u."""
+        size = numbers.square().sum(0).sqrt()
         if not self.by_direction:
-            errors = errors.sum(-1, keepdim=True)
-        least, where = errors.min(1)
-        best = int(least.sum(-1).argmin())
-        return self.comparison.widths[best], lambdas[where[best]]
+            return torch.ones_like(size)
+        return (size[0] / size.clamp(min=1e-9 * size[0] + 1e-300)).clamp(max=1e9)
+
+    def _choose(self, compared: Compared, numbers: Tensor, factors: Tensor) -> tuple[float, float]:
+        """The width and the ridge of least leave-one-out error."""
+        values, vectors = compared.spectra
+        if values.shape[-1] == 0:
+            return self.comparison.widths[0], 1.0
+        lambdas = torch.tensor(RIDGES, dtype=values.dtype, device=values.device)
+        ridges = lambdas[:, None] * (factors if self.by_direction else factors[:1])
+        inverse = 1 / (values[:, None, :, None] + ridges[:, None])  # (w, ridges, k, r)
+        alpha = vectors[:, None] @ (inverse * (vectors.mT @ numbers)[:, None])
+        diagonal = vectors.square()[:, None] @ inverse
+        errors = (alpha / diagonal).square().sum((2, 3))  # (w, ridges)
+        best = int(errors.argmin())
+        return self.comparison.widths[best // len(RIDGES)], RIDGES[best % len(RIDGES)]
 
     def _solve(self, points: Float[Tensor, "n e"], u: Tensor, choice: Choice) -> TunedFit:
         """Solve for the coefficients, with the residuals of all examples."""
-        n, mean, D = len(points), u.mean(0), choice.directions
+        n, D = len(points), choice.directions
         kept = evenly(n, MOST)
+        mean = u[kept].mean(0)
         K = self._kernel(points[kept], points[kept], choice)
-        alpha, residual = ridge_solutions(K, choice.ridge, (u[kept] - mean) @ D.T)
+        ridges = choice.ridge * (choice.factors if self.by_direction else choice.factors[:1])
+        alpha, residual = ridge_solutions(K, ridges, (u[kept] - mean) @ D.T)
         alpha, residual = alpha @ D, residual @ D
+        intercept = mean - (K @ alpha).mean(0)
         if len(kept) < n:
-            answers = self._kernel(points, points[kept], choice) @ alpha + mean
+            answers = self._kernel(points, points[kept], choice) @ alpha + intercept
             residual = (u - answers).index_copy(0, kept, residual)
         return TunedFit(
             residual=residual if n > 1 else u,
             choice=choice,
             points=points[kept],
             alpha=alpha,
-            mean=mean,
+            intercept=intercept,
         )
 
 
 def ridge_solutions(
-    K: Float[Tensor, "n n"], ridge: Float[Tensor, " k"], numbers: Float[Tensor, "n r"]
+    K: Float[Tensor, "n n"], ridges: Float[Tensor, " k"], numbers: Float[Tensor, "n r"]
 ) -> tuple[Float[Tensor, "n r"], Float[Tensor, "n r"]]:
     """Coefficients and leave-one-out residuals, each column with its own ridge or all with one."""
-    if len(ridge) == 1:
-        identity = torch.eye(len(K), dtype=K.dtype, device=K.device)
-        P = torch.linalg.inv(K + ridge * identity)
+    n = len(K)
+    if n == 1:
+        return torch.zeros_like(numbers), numbers
+    if len(ridges) == 1 and n > DIRECT:
+        P = torch.linalg.inv(K + ridges * torch.eye(n, dtype=K.dtype, device=K.device))
+        sums = P.sum(1, keepdim=True)
+        P = P - sums @ sums.T / sums.sum()
         alpha = P @ numbers
         return alpha, alpha / P.diagonal()[:, None]
-    w, Q = torch.linalg.eigh(K)
-    inverse = 1 / (w.clamp(min=0)[:, None] + ridge)  # (n, r)
-    alpha = Q @ (inverse * (Q.T @ numbers))
-    return alpha, alpha / (Q.square() @ inverse)
+    values, vectors = centred_spectrum(K)
+    inverse = 1 / (values[:, None] + ridges)  # (k, r)
+    alpha = vectors @ (inverse * (vectors.T @ numbers))
+    return alpha, alpha / (vectors.square() @ inverse)
 
 
 def in_span(u: Float[Tensor, "n q"]) -> tuple[Float[Tensor, "n r"], Float[Tensor, "r q"]]:

@@ -21,6 +21,7 @@ from torch import Tensor, nn
 
 from ..spaces.sampled import Sampled, resampling
 from .per_task import PerTask, TaskFit
+from .systems import identity_like
 
 REACHES = (2, 7, 20)
 INNER = 2  # reach of the values whose products take part
@@ -41,16 +42,19 @@ class Sums(NamedTuple):
         """The same for some of the features."""
         return Sums(self.gram[:, index][:, :, index], self.moment[:, index], self.fold)
 
-    def without(self, ridge: float) -> Float[Tensor, "k d e"]:
+    def unit(self) -> Float[Tensor, ""]:
+        """The sum of squares of a feature, of which ridges are a share."""
+        return self.gram.diagonal(dim1=1, dim2=2).sum(0).mean()
+
+    def without(self, ridge: Tensor) -> Float[Tensor, "k d e"]:
         """The law without each group."""
-        total = self.gram.sum(0)
-        A = total - self.gram + lift(total, ridge)
+        A = self.gram.sum(0) - self.gram + ridge * identity_like(self.gram)
         return _solve(A, self.moment.sum(0) - self.moment)
 
-    def law(self, ridge: float) -> Float[Tensor, "d e"]:
+    def law(self, ridge: Tensor) -> Float[Tensor, "d e"]:
         """The law of all examples."""
-        total = self.gram.sum(0)
-        return _solve(total + lift(total, ridge), self.moment.sum(0))
+        A = self.gram.sum(0) + ridge * identity_like(self.gram)
+        return _solve(A, self.moment.sum(0))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +73,7 @@ class WindowFit(TaskFit):
 
     reach: int
     products: bool
-    ridge: float
+    ridge: Float[Tensor, ""]
     mean: Float[Tensor, ""]
     size: Float[Tensor, ""]
     offset: Float[Tensor, ""]
@@ -116,7 +120,7 @@ class WindowRidge(PerTask[WindowFit]):
             reach, products = min(tried, key=tried.__getitem__)
             index = self._columns(reach, products)
             of_ridge = {r: _error(widest, y[:, ::stride], sums, index, r) for r in RIDGES}
-            ridge = min(of_ridge, key=of_ridge.__getitem__)
+            ridge = min(of_ridge, key=of_ridge.__getitem__) * sums.columns(index).unit()
         units = {"mean": mean, "size": size, "offset": offset}
         return self._solved(f, y, stride, reach, products, ridge, units)
 
@@ -140,7 +144,7 @@ class WindowRidge(PerTask[WindowFit]):
         stride: int,
         reach: int,
         products: bool,
-        ridge: float,
+        ridge: Tensor,
         units: dict[str, Tensor],
     ) -> WindowFit:
         features = self._features(f, reach, products, 1)
@@ -208,10 +212,11 @@ def _sums(features: Float[Tensor, "n s d"], y: Float[Tensor, "n s e"]) -> Sums:
     return Sums(gram, moment, fold)
 
 
-def _error(features: Tensor, y: Tensor, sums: Sums, index: Tensor, ridge: float) -> float:
-    """The squared error in examples that are left out."""
+def _error(features: Tensor, y: Tensor, sums: Sums, index: Tensor, share: float) -> float:
+    """The squared error in examples that are left out, with a ridge that is a share of squares."""
     laws = torch.zeros(len(sums.moment), features.shape[-1], y.shape[-1], dtype=y.dtype)
-    laws[:, index] = sums.columns(index).without(ridge)
+    part = sums.columns(index)
+    laws[:, index] = part.without(share * part.unit())
     return float((y - features @ laws[sums.fold]).square().sum())
 
 
@@ -221,12 +226,6 @@ def _solve(A: Float[Tensor, "*k d d"], M: Float[Tensor, "*k d e"]) -> Float[Tens
     if failed.any():
         return torch.linalg.solve(A, M)
     return torch.cholesky_solve(M, L)
-
-
-def lift(gram: Float[Tensor, "d d"], ridge: float) -> Float[Tensor, "d d"]:
-    """The ridge in units of the mean square of the features."""
-    identity = torch.eye(len(gram), dtype=gram.dtype, device=gram.device)
-    return ridge * gram.diagonal().mean() * identity
 
 
 def _sizes(points: int) -> list[int]:

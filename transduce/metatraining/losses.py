@@ -220,7 +220,8 @@ class LogAboutMean(Loss):
         u = T.U.encode(u, x)
         m = u.mean(1, keepdim=True)
         size, least = ((f - m).square().mean((1, 2)) for f in (target, u))
-        error = (answers - target).square().mean((1, 2)) / torch.maximum(size, LEAST * least)
+        unit = torch.maximum(size, LEAST * least).clamp(min=1e-20)
+        error = (answers - target).square().mean((1, 2)) / unit
         return (error + SMALLEST_ERROR).log().mean()
 
 

@@ -1,0 +1,6 @@
+"""Learning how far to trust each answer of a stack, from tasks whose true answers are known."""
+
+from .fitting import TrustTraining as TrustTraining
+from .fitting import fit_trust as fit_trust
+from .records import Records as Records
+from .records import collect as collect

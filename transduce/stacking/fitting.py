@@ -1,0 +1,107 @@
+"""Fitting a trust to records.
+
+    loss = mean over tasks of  log (w^T E w / min_b E_bb) + c max(0, log (w^T E w / 1.1 min_b E_bb))
+           + (log error - log w^T E w)^2 / 4
+
+b runs over the simple baselines: the best of these in hindsight is what the sum is compared with.
+The second term makes being worse than it cost more than being better gains. Some answers are left
+out at random in each step, so that a trust can weigh any of them.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from ..kernels import Trust
+from ..kernels.general import ANSWERS, BASELINES
+from ..random_fields import generator_for
+from .records import Records
+
+FLOOR = 1e-10  # errors below it count as equal
+
+
+@dataclass(frozen=True)
+class TrustTraining:
+    """How to fit a trust.
+
+    Args:
+        steps: of AdamW.
+        lr: its learning rate.
+        batch: records in a step.
+        worse: c, the cost of being worse than the best baseline.
+        left_out: the largest share of answers that a step leaves out.
+        weight_decay: of AdamW.
+        seed: of all draws.
+    """
+
+    steps: int = 3000
+    lr: float = 3e-3
+    batch: int = 256
+    worse: float = 3.0
+    left_out: float = 0.3
+    weight_decay: float = 1e-2
+    seed: int = 0
+
+
+def fit_trust(trust: Trust, records: Records, training: TrustTraining) -> float:
+    """Fit a trust in place; returns the mean loss of the last tenth of the steps."""
+    generator = generator_for("train", training.seed, 5)
+    optimiser = torch.optim.AdamW(
+        trust.parameters(), lr=training.lr, weight_decay=training.weight_decay
+    )
+    trust.train()
+    last: list[float] = []
+    for step in range(training.steps):
+        done = step / training.steps
+        rate = min(1.0, (step + 1) / 100) * (1 + math.cos(math.pi * done)) / 2
+        for group in optimiser.param_groups:
+            group["lr"] = rate * training.lr
+        rows = torch.randint(len(records), (training.batch,), generator=generator)
+        which = kept_answers(training.left_out, generator)
+        loss = trust_loss(trust, records[rows], which, training.worse)
+        optimiser.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(trust.parameters(), 1.0)
+        optimiser.step()
+        if done > 0.9:
+            last.append(loss.item())
+    trust.eval()
+    return sum(last) / max(1, len(last))
+
+
+def among(of_answer: Float[Tensor, "b j k"]) -> Float[Tensor, "b j k"]:
+    """Descriptions of some answers: their errors are compared with the least among these."""
+    gap = of_answer[..., 1] - of_answer[..., 1].min(1, keepdim=True).values
+    parts = [of_answer[..., :1], gap[..., None], gap.log1p()[..., None], of_answer[..., 3:]]
+    return torch.cat(parts, -1)
+
+
+def kept_answers(left_out: float, generator: torch.Generator) -> list[int]:
+    """The numbers of the answers that take part in a step; the mean always does."""
+    share = left_out * torch.rand((), generator=generator)
+    kept = torch.rand(len(ANSWERS), generator=generator) >= share
+    kept[0] = True
+    return kept.nonzero()[:, 0].tolist()
+
+
+def trust_loss(trust: Trust, records: Records, which: list[int], worse: float) -> Tensor:
+    """The loss of weighing these answers."""
+    index = torch.tensor(which)
+    gram, of_answer = records.gram[:, index][:, :, index], among(records.of_answer[:, index])
+    w, error = trust.weigh(gram, of_answer, records.of_task, which)
+    E = records.errors[:, index][:, :, index]
+    own = (w[:, None] @ E @ w[..., None])[:, 0, 0].clamp(min=FLOOR)
+    compared = [
+        which.index(ANSWERS.index(name)) for name in BASELINES if ANSWERS.index(name) in which
+    ]
+    best = E.diagonal(dim1=1, dim2=2)[:, compared].min(1).values.clamp(min=FLOOR)
+    ratio = (own / best).log()
+    reported = (error.clamp(min=FLOOR).log() - own.detach().log()).clamp(-6, 6)
+    return (
+        ratio + worse * (ratio - math.log(1.1)).clamp(min=0)
+    ).mean() + reported.square().mean() / 4
