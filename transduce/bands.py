@@ -1,14 +1,14 @@
 """Bands from leave-one-out residuals, aimed at a share of the values on average, and wider for
 functions that are less sure.
 
-    |u(x) - u_hat(x)| <= q s(v),
-    s(v) = d(v) |u_hat|^p,
-    q the quantile of |r_i(x)| / s(v_i) over examples and points
+    |u(x) - u_hat(x)| <= q s(v, x),
+    s(v, x) = d(v, x) |u_hat|^p,
+    q the quantile of |r_i(x)| / s(v_i, x) over examples and points
 
-r_i is the residual of example i when it is left out, d its standard deviation under the kernel's
-Gaussian process (left out too), and |u_hat| the root mean square of the answer: where an operator
-amplifies, errors grow with it. p is the one of a few with the best interval score (Winkler) on the
-examples themselves. The width is the operator's own; it comes without a guarantee, as residuals
+r_i is the residual of example i when it is left out, d its standard deviation by the kernel (left
+out too), the same at all points for some kernels, and |u_hat| the root mean square of the answer:
+where an operator amplifies, errors grow with it. p is the one of a few with the best interval score
+(Winkler) on the examples themselves. The width is the operator's own; it comes without a guarantee, as residuals
 that have chosen p, and the mixture before, are a little too small.
 
     W = width + (2 / alpha) (how far outside)        for a band of level 1 - alpha
@@ -37,24 +37,24 @@ def interval_score(
 def half_widths_of(
     residuals: Float[Tensor, "n ..."],
     answers: Float[Tensor, "n ..."],
-    deviations: Float[Tensor, " n"],
+    deviations: Float[Tensor, "n ..."],
     query_answers: Float[Tensor, "m ..."],
-    query_deviations: Float[Tensor, " m"],
+    query_deviations: Float[Tensor, "m ..."],
     level: float,
-) -> Float[Tensor, " m"]:
+) -> Float[Tensor, "m k"]:
     """The half-width of the band for each query, from the examples' residuals, answers and
-    deviations, each example left out."""
+    deviations, each example left out. k is 1, or the number of points if deviations have these."""
     n, sizes = len(residuals), residuals.abs().flatten(1)
     share = min(1.0, level * (1 + MARGIN / n))
+    own, others = (d.reshape(len(d), -1) for d in (deviations, query_deviations))
     # An answer of nothing says nothing of its error.
     smallest = 1e-3 * _size(residuals + answers).mean()
 
     def scored(p: float) -> tuple[float, Tensor]:
-        scales = (deviations * _size(answers).clamp(min=smallest) ** p)[:, None]
+        scales = own * _size(answers).clamp(min=smallest)[:, None] ** p
         q = quantile(sizes / scales, share)
-        return float(interval_score(sizes, q * scales, level).mean()), q * query_deviations * _size(
-            query_answers
-        ) ** p
+        score = float(interval_score(sizes, q * scales, level).mean())
+        return score, q * others * _size(query_answers)[:, None] ** p
 
     best, half_widths = scored(POWERS[0])
     for p in POWERS[1:]:

@@ -114,20 +114,36 @@ class ConditionedOperator:
             residuals, answers, mean = (self._decode(c, at) for c in decoded)
             # Decoding may add a mean field, which is no part of a residual.
             residuals = residuals - self._decode(torch.zeros_like(residual[:1]), at)
+            if deviations.ndim > 1:  # at each point
+                own_deviation, deviations = (
+                    self._decode(d, at) for d in (own_deviation, deviations)
+                )
             halves = [
-                half_widths_of(r, a, own_deviation, m, deviations, band).to(mean)
-                for r, a, m in zip(*map(self._by_channel, (residuals, answers, mean)), strict=True)
+                half_widths_of(r, a, d, m, e, band).to(mean)
+                for r, a, d, m, e in zip(
+                    *map(self._by_channel, (residuals, answers, own_deviation, mean, deviations)),
+                    strict=True,
+                )
             ]
-            lead = 1 + (self.T.U.channels > 1)
-            half = torch.stack(halves, 1).reshape(*mean.shape[:lead], *[1] * (mean.ndim - lead))
+            half = self._spread_out(torch.stack(halves, 1), mean)
             ends = (mean, mean - half, mean + half)
             mean, low, high = (self._like(end, v, at) for end in ends)
             return mean, low, high
 
     def _by_channel(self, f: Float[Tensor, "n ..."]) -> Sequence[Float[Tensor, "n p"]]:
-        return f.reshape(len(f), self.T.U.channels, -1).unbind(1)
+        channels = self.T.U.channels
+        if f.ndim == 1:  # the same for all channels and points
+            return f[:, None, None].expand(-1, channels, 1).unbind(1)
+        return f.reshape(len(f), channels, -1).unbind(1)
 
-    def _residuals(self) -> tuple[Float[Tensor, "n ..."], Float[Tensor, " n"]]:
+    def _spread_out(self, half: Float[Tensor, "m c k"], mean: Tensor) -> Tensor:
+        """Half-widths, one for each function or for each of its points, to add to answers."""
+        if half.shape[-1] > 1:
+            return half.reshape(mean.shape)
+        lead = 1 + (self.T.U.channels > 1)
+        return half.reshape(*mean.shape[:lead], *[1] * (mean.ndim - lead))
+
+    def _residuals(self) -> tuple[Float[Tensor, "n ..."], Float[Tensor, "n ..."]]:
         """Leave-one-out residuals and deviations of the examples, in coefficients."""
         fit = self.fits[-1]
         if not self.T.leaves_out or fit.residual is None or fit.deviation is None:

@@ -5,6 +5,8 @@
     spectral        a spectral network with a closed-form read-out
     images          kernel ridge regression over a convolutional network
     region          a Gaussian process between fields of a region
+    curves          a curve network with a closed-form read-out
+    general         that read-out, simple baselines and kernels, weighed by a learned trust
 
 Compose layers yourself for anything else: [*spectral(V, U).layers, *representer(V, U).layers] is a
 read-out followed by a kernel on its residuals.
@@ -22,8 +24,11 @@ from .kernels import (
     AtPlaces,
     Attention,
     ConvolutionGram,
+    CurveNetwork,
+    CurveReadout,
     FeatureCandidates,
     FeatureGram,
+    GeneralStack,
     LayerCandidates,
     MaternGram,
     Mixer,
@@ -32,15 +37,18 @@ from .kernels import (
     Readout,
     Ridge,
     SpectralNetwork,
+    Trust,
 )
+from .kernels.general import ANSWERS
 from .layer import Feedforward, Layer, start_xavier
-from .spaces import Modes, Region, Space
+from .spaces import Modes, Region, Sampled, Space
 from .transducer import Transducer
 from .types import Json, TransduceError
 
 EXACT = 1024  # largest number of examples that `representer` compares in pairs
 LANDMARKS = 512  # examples that span its kernels beyond that
 MOST_IMAGES = 4096  # largest number of examples of `images`
+CURVE_POINTS = 80  # of the grid of curve networks
 LAYER_TRUST = (0.0, 2.5)  # logarithms of b and b' of the mixer of `images` before training
 
 
@@ -195,6 +203,58 @@ def region(V: Region, U: Region, signal: float = 60.0) -> Transducer:
     return _of("climate", V, U, Layer(AtPlaces(ridge, Neighbourhoods(V))))
 
 
+def curves(
+    V: Sampled,
+    U: Sampled,
+    channels: int = 48,
+    layers: int = 4,
+    modes: int = 20,
+    window: int = 5,
+    summary: int = 48,
+    polynomials: int = 5,
+) -> Transducer:
+    """A curve network whose read-out the examples determine, in units of the examples.
+
+    Args:
+        channels: number of learned channels.
+        layers: number of layers.
+        modes: number of frequencies that a layer mixes.
+        window: number of neighbouring points that a layer mixes; odd.
+        summary: size of the summary of the examples that modulates the network.
+        polynomials: number of polynomials of x that multiply each channel.
+    """
+    network = CurveNetwork(channels, layers, modes, window, summary=summary)
+    return Transducer(V, U, [Layer(CurveReadout(V, U, network, polynomials))])
+
+
+def general(
+    V: Space,
+    U: Space,
+    channels: int = 48,
+    layers: int = 4,
+    modes: int = 20,
+    summary: int = 48,
+    width: int = 48,
+    without: Sequence[str] = (),
+) -> Transducer:
+    """The general model: many simple answers and a learned one, weighed by leave-one-out error.
+
+    Args:
+        channels: number of learned channels of the read-out.
+        layers: number of layers of its network.
+        modes: number of frequencies that a layer mixes.
+        summary: size of the summary of the examples that modulates the network.
+        width: of the network that weighs the answers.
+        without: names of answers to leave out; `kernels.general.ANSWERS` lists them.
+    """
+    own = Sampled(CURVE_POINTS)
+    network = CurveNetwork(channels, layers, modes, points=CURVE_POINTS, summary=summary)
+    trust = Trust(len(ANSWERS), width)
+    return Transducer(
+        V, U, [Layer(GeneralStack(V, U, CurveReadout(own, own, network), trust, without))]
+    )
+
+
 def _of(domain: str, V: Space, U: Space, layer: Layer) -> Transducer:
     """A model whose card names its domain."""
     T = Transducer(V, U, [layer])
@@ -208,6 +268,8 @@ BUILDERS: dict[str, Callable[..., Transducer]] = {
     "spectral": spectral,
     "images": images,
     "region": region,
+    "curves": curves,
+    "general": general,
 }
 
 

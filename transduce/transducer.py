@@ -61,7 +61,7 @@ class Transducer(nn.Module):
         V = copy.deepcopy(U) if V is U else V
         self.V, self.U = V.only_encoding(), U
         self.layers = nn.ModuleList(layers)
-        self.spread = nn.Parameter(torch.ones(V.size), requires_grad=False)
+        self.spread = nn.Parameter(torch.ones(V.size, dtype=V.precision), requires_grad=False)
         self.card: dict[str, Any] = {}
 
     @property
@@ -242,7 +242,7 @@ class Transducer(nn.Module):
 
     def deviations(
         self, fits: Sequence[Fit], v: Float[Tensor, "b m *grid d_v"]
-    ) -> Float[Tensor, "b m"]:
+    ) -> Float[Tensor, "b m *_"]:
         """The standard deviation of the last layer's answers, in the units of its fit's."""
         return self.steps[-1].kappa.deviations(fits[-1], self.transformed(v)[-1])
 
@@ -265,4 +265,14 @@ class Transducer(nn.Module):
             raise TransduceError(
                 f"regress expects an ExampleSet, received {received}. Give ExampleSet(v, u)."
             )
-        return conditioned.ConditionedOperator(self, examples)
+        x = None if examples.x is None else to_tensor(examples.x, "examples.x")
+        V, U = self.V.fitted_to(examples.v, x), self.U.fitted_to(examples.u, x)
+        T = self if V is self.V and U is self.U else self.between(V, U)
+        return conditioned.ConditionedOperator(T, examples)
+
+    def between(self, V: Space, U: Space) -> Transducer:
+        """The same model between other spaces, if its kernels can be moved there."""
+        layers = [Layer(layer.kappa.between(V, U), layer.F, layer.G) for layer in self.steps]
+        T = Transducer(V, U, layers)
+        T.card, T.measured = self.card, self.measured
+        return T.train(self.training)

@@ -17,6 +17,7 @@ from .candidate_kinds import NoiseUnits as NoiseUnits
 from .candidates import Candidates as Candidates
 from .curve_network import CurveNetwork as CurveNetwork
 from .curve_readout import CurveReadout as CurveReadout
+from .general import GeneralStack as GeneralStack
 from .grams import ConvolutionGram as ConvolutionGram
 from .grams import FeatureGram as FeatureGram
 from .grams import Gram as Gram

@@ -27,7 +27,9 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from ..spaces.sampled import Sampled, resampling, spline_matrix
+from ..spaces import Sampled, Space
+from ..spaces.sampled import resampling, spline_matrix
+from ..types import TransduceError
 from .curve_network import CurveNetwork
 from .kappa import Fit, Kappa, Reading
 from .systems import LOG_UNIT
@@ -36,6 +38,7 @@ TINY = 1e-30
 SMALLEST, LARGEST = 1e-11, 1e6  # of lambda
 FACTORS = (1e-4, 1e-2, 1.0, 1e2, 1e4)  # mu
 ROWS = 4000  # equations that W is solved from, about
+BOUND = 20.0  # of inputs of the network in units of the examples, beyond which they grow slowly
 CHUNK = 256  # functions that the network takes at once
 MOST_POINTS, FEWEST_POINTS = 100, 24  # of each example among these
 
@@ -122,8 +125,13 @@ class CurveReadout(Kappa[CurveFit, Reading]):
         self.register_buffer("legendre", legendre(polynomials, x), persistent=False)
         self.same_grid = own == U.x
 
-    def between(self, V: Sampled, U: Sampled) -> CurveReadout:
-        """The same network and ridges between other spaces."""
+    def between(self, V: Space, U: Space) -> CurveReadout:
+        """The same network and ridges between other curves."""
+        if not (isinstance(V, Sampled) and isinstance(U, Sampled)):
+            raise TransduceError(
+                f"a read-out between {V.config()} and {U.config()}; expected curves at positions "
+                "x. Use Sampled spaces."
+            )
         other = CurveReadout(V, U, self.network, self.polynomials)
         other.log_ridge, other.ridge_of_z = self.log_ridge, self.ridge_of_z
         return other.train(self.training)
@@ -204,7 +212,7 @@ class CurveReadout(Kappa[CurveFit, Reading]):
     def _part(self, f: Tensor, units: Units, z: Tensor) -> Tensor:
         weight = self.network.lift.weight
         raw, centred = _merged(f / units.a), _merged((f - units.m) / units.c)
-        h = self.network(raw.to(weight), centred.to(weight), z.flatten(0, 1))
+        h = self.network(bounded(raw).to(weight), bounded(centred).to(weight), z.flatten(0, 1))
         h = h if self.same_grid else self.outward.to(h) @ h
         return h.unflatten(0, (-1, self.V.channels)).movedim(1, 3).flatten(3)
 
@@ -303,6 +311,12 @@ def sizes(h: Float[Tensor, "k n q c"], there: Float[Tensor, "k n"]) -> Float[Ten
     share = (there / there.sum(1, keepdim=True).clamp(min=1)).to(h)[..., None, None]
     squares = (h.square() * share).sum(1, keepdim=True).mean(2, keepdim=True)
     return torch.maximum(squares, 1e-4 * squares.mean(-1, keepdim=True)).add(1e-20).sqrt()
+
+
+def bounded(f: Tensor) -> Tensor:
+    """f, growing as a logarithm beyond `BOUND`."""
+    excess = (f.abs() - BOUND).clamp(min=0)
+    return f.clamp(-BOUND, BOUND) + f.sign() * excess.log1p()
 
 
 def _merged(f: Float[Tensor, "k n i p"]) -> Float[Tensor, "ki n p"]:

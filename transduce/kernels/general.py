@@ -7,14 +7,15 @@ residuals.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
-from ..spaces import Sampled, Space
+from ..spaces import Sampled, Space, WithParameters
 from ..types import TransduceError
 from .comparison import Comparison
 from .curve_readout import CurveReadout
 from .kappa import Kappa
 from .metrics import MATRICES, Metric
+from .of_functions import OfFunctions
 from .simple import Constant, Deviation, Gain
 from .stack import Stack
 from .trust import Trust
@@ -58,45 +59,34 @@ ANSWERS = (*CURVES, *CORRECTED)
 BASELINES = ("mean", "identity", "linear", "rbf", "window")
 
 
-def general_stack(
-    V: Space,
-    U: Space,
-    readout: CurveReadout,
-    trust: Trust,
-    without: Collection[str] = (),
-) -> Stack:
-    """The general model's kernel between two spaces.
-
-    Args:
-        V: space of the inputs.
-        U: space of the outputs.
-        readout: whose network and ridges are used.
-        trust: weighs the answers in `ANSWERS`.
-        without: names of answers to leave out.
-    """
+def answers_between(
+    V: Space, U: Space, readout: CurveReadout, without: Collection[str]
+) -> tuple[list[str], list[Kappa], list[str], list[Kappa]]:
+    """The kernels between two spaces with their names, and the corrections with theirs."""
     unknown = [name for name in without if name not in ANSWERS]
     if unknown or "mean" in without:
         raise TransduceError(
             f"without={list(without)}; expected names among {', '.join(ANSWERS[1:])}. Name these."
         )
-    shared = SharedComparisons(V)
+    shared, curves = SharedComparisons(V), _functions_of(V)
     kernels: dict[str, Kappa] = {"mean": Constant()}
     for name, (kind, profile, by_direction) in TUNED.items():
         if shared.has(kind):
             kernels[name] = TunedRidge(shared.get(kind, profile), by_direction)
-    if isinstance(V, Sampled) and isinstance(U, Sampled):
-        kernels |= _between_curves(V, U, readout)
+    if isinstance(curves, Sampled) and isinstance(U, Sampled):
+        found = _between_curves(curves, U, readout)
+        kernels |= found if curves is V else {k: OfFunctions(f, curves) for k, f in found.items()}
     names = [name for name in kernels if name not in without]
     corrected = [
         name for name, (base, *_) in CORRECTED.items() if base in names and name not in without
     ]
-    return Stack(
-        [kernels[name] for name in names],
-        [names.index(CORRECTED[name][0]) for name in corrected],
-        [TunedRidge(shared.get(*CORRECTED[name][1:])) for name in corrected],
-        trust,
-        [ANSWERS.index(name) for name in (*names, *corrected)],
-    )
+    corrections: list[Kappa] = [TunedRidge(shared.get(*CORRECTED[k][1:])) for k in corrected]
+    return names, [kernels[name] for name in names], corrected, corrections
+
+
+def _functions_of(V: Space) -> Space:
+    """The space without parameters."""
+    return V.functions if isinstance(V, WithParameters) else V
 
 
 class SharedComparisons:
@@ -108,7 +98,7 @@ class SharedComparisons:
 
     def has(self, kind: str) -> bool:
         """Whether the space has this metric."""
-        return kind not in MATRICES or isinstance(self.V, Sampled)
+        return kind not in MATRICES or isinstance(_functions_of(self.V), Sampled)
 
     def get(self, kind: str, profile: str) -> Comparison:
         if (kind, profile) not in self.made:
@@ -126,3 +116,38 @@ def _between_curves(V: Sampled, U: Sampled, readout: CurveReadout) -> dict[str, 
     if V.channels <= MOST_CHANNELS:
         found["readout"] = readout.between(V, U)
     return found
+
+
+class GeneralStack(Stack):
+    """The stack of the general model. It can be moved to any two spaces.
+
+    Args:
+        V: space of the inputs.
+        U: space of the outputs.
+        readout: whose network and ridges are used; made for any two spaces of curves.
+        trust: weighs the answers in `ANSWERS`.
+        without: names of answers to leave out.
+    """
+
+    def __init__(
+        self,
+        V: Space,
+        U: Space,
+        readout: CurveReadout,
+        trust: Trust,
+        without: Sequence[str] = (),
+    ):
+        names, kernels, corrected, corrections = answers_between(V, U, readout, without)
+        bases = [names.index(CORRECTED[name][0]) for name in corrected]
+        which = [ANSWERS.index(name) for name in (*names, *corrected)]
+        super().__init__(kernels, bases, corrections, trust, which)
+        self.V, self.U, self.without = V, U, tuple(without)
+        self.readout = readout
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the answers."""
+        return [ANSWERS[k] for k in self.which]
+
+    def between(self, V: Space, U: Space) -> GeneralStack:
+        return GeneralStack(V, U, self.readout, self.trust, self.without)

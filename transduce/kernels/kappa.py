@@ -18,6 +18,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from ..configs import Part
+from ..spaces import Space
 from ..types import TransduceError
 
 
@@ -27,7 +28,8 @@ class Fit:
 
     Attributes:
         residual: u_i minus the answer at v_i without example i; None if the kernel has none.
-        deviation: standard deviation of that answer, up to a factor common to all functions.
+        deviation: standard deviation of that answer, up to a factor common to all functions: of
+            each function, shape (b, n), or of each coefficient, shape of the residual.
     """
 
     residual: Tensor | None = None
@@ -134,7 +136,7 @@ class Kappa(Part, Generic[F, R]):
             columns = [_diagonal(answers[:, m], u) for m in range(query.shape[1])]
         return torch.stack(columns, 1) / answers.shape[2]
 
-    def deviations(self, fit: F, v: Float[Tensor, "b m *grid d_v"]) -> Float[Tensor, "b m"]:
+    def deviations(self, fit: F, v: Float[Tensor, "b m *grid d_v"]) -> Float[Tensor, "b m *_"]:
         """The standard deviation of each query's answer, in the units of `fit.deviation`."""
         raise no_residuals(type(self).__name__)
 
@@ -175,6 +177,13 @@ class Kappa(Part, Generic[F, R]):
         """|u - answer|^2, summed over coefficients, for each task and function that was read;
         None if there is no faster way than to compute the answers."""
         return None
+
+    def between(self, V: Space, U: Space) -> Kappa:
+        """The same kernel between functions of other spaces."""
+        raise TransduceError(
+            f"{type(self).__name__} is made for one pair of spaces and cannot be moved to "
+            f"{V.config()} and {U.config()}. Interpolate functions to the model's own."
+        )
 
     def standardised(self, spread: Float[Tensor, " d_v"], size: Float[Tensor, ""]) -> None:
         """Hook called once before training with the scale of the inputs.

@@ -14,7 +14,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from ..configs import Part
-from ..spaces import Sampled, Space
+from ..spaces import Sampled, Space, WithParameters
 from ..types import TransduceError
 
 KINDS = ("values", "slopes", "integrals", "double integrals", "columns")
@@ -34,33 +34,37 @@ class Metric(Part):
             raise TransduceError(f"kind={kind!r}; expected one of {', '.join(KINDS)}.")
         self.V, self.kind = V, kind
         matrix = None
+        self.own = V.functions if isinstance(V, WithParameters) else V
         if kind in MATRICES:
-            if not isinstance(V, Sampled):
+            if not isinstance(self.own, Sampled):
                 raise TransduceError(
                     f"a metric of {kind} on {V.config()}; expected functions at positions x. Use "
                     "values or columns."
                 )
-            matrix = MATRICES[kind](V.x)
+            matrix = MATRICES[kind](self.own.x)
         self.register_buffer("matrix", matrix, persistent=False)
 
     def fit(self, v: Float[Tensor, "n d"]) -> tuple[Tensor, ...]:
         """The mean of the examples, and the scale of each column where the metric has one."""
         mean = v.mean(0)
-        if self.kind != "columns":
+        if self.kind != "columns" and self.own is self.V:
             return (mean,)
         spread = (v - mean).square().mean(0).sqrt()
-        largest = spread.max().clamp(min=1e-300)
-        return mean, torch.where(spread > 1e-9 * largest, 1 / spread.clamp(min=1e-300), 0.0)
+        within = slice(self.own.size)
+        if self.kind != "columns":  # functions keep their units, parameters have their own
+            spread[within] = spread[within].square().sum().sqrt()
+        return mean, torch.where(spread > 1e-12 * mean.abs(), 1 / spread.clamp(min=1e-300), 0.0)
 
     def forward(self, chosen: tuple[Tensor, ...], v: Float[Tensor, "n d"]) -> Float[Tensor, "n e"]:
         """v in coordinates whose squared distances are those of the metric."""
         centred = v - chosen[0]
-        if self.kind == "columns":
-            return centred * chosen[1]
+        if len(chosen) > 1:
+            centred = centred * chosen[1]
         if self.matrix is None:
             return centred
-        channels = centred.unflatten(-1, (self.V.channels, -1))
-        return (channels @ self.matrix.T).flatten(-2)
+        functions, parameters = centred[:, : self.own.size], centred[:, self.own.size :]
+        channels = functions.unflatten(-1, (self.own.channels, -1)) @ self.matrix.T
+        return torch.cat([channels.flatten(-2), parameters], -1)
 
 
 def _slopes(x: tuple[float, ...]) -> Float[Tensor, "e p"]:

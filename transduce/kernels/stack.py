@@ -21,6 +21,8 @@ from ..types import TransduceError
 from .kappa import Fit, Kappa, Reading
 from .trust import Trust
 
+PRIOR = 4.0  # examples that the error of all points counts for, in the error at one point
+
 
 @dataclass(frozen=True, kw_only=True)
 class StackFit(Fit):
@@ -31,14 +33,18 @@ class StackFit(Fit):
         weights: of the answers of the kernels, then of the corrected ones.
         residuals: leave-one-out residuals of each answer.
         error: expected squared error of the sum in units of that of the mean of the examples.
+        honesty: root of the expected squared error in units of the leave-one-out error.
+        least: added to squared residuals at each point.
     """
 
     residual: Float[Tensor, "b n q"]
-    deviation: Float[Tensor, "b n"]
+    deviation: Float[Tensor, "b n q"]
     fits: tuple[Fit, ...]
     weights: Float[Tensor, "b j"]
     residuals: Float[Tensor, "b j n q"]
     error: Float[Tensor, " b"]
+    honesty: Float[Tensor, " b"]
+    least: Float[Tensor, "b 1 1"]
 
 
 class Stack(Kappa[StackFit, Reading]):
@@ -123,8 +129,12 @@ class Stack(Kappa[StackFit, Reading]):
         answers = self.answers(fit, v)
         return (fit.weights[..., None, None].to(v) * answers).sum(1)
 
-    def deviations(self, fit: StackFit, v: Float[Tensor, "b m d_v"]) -> Float[Tensor, "b m"]:
-        return torch.ones(v.shape[:2], dtype=torch.float64, device=v.device)
+    def deviations(self, fit: StackFit, v: Float[Tensor, "b m d_v"]) -> Float[Tensor, "b m d_u"]:
+        """By the residuals at each point and by how far the answers disagree; larger than at the
+        examples as far as leave-one-out errors are too small."""
+        size = (fit.residual.double().square().mean(1, keepdim=True) + fit.least).sqrt()
+        apart = disagreement(self.answers(fit, v).double(), fit.weights)
+        return fit.honesty[:, None, None] * torch.hypot(size, apart)
 
     def _weighted(
         self, fits: list[Fit], u: Tensor, mask: Tensor | None, known: StackFit | None
@@ -136,14 +146,33 @@ class Stack(Kappa[StackFit, Reading]):
         else:
             weights, error = known.weights, known.error
         residual = (weights[..., None, None] * residuals).sum(1)
+        squares = residual.square() * there[..., None].double()
+        n = there.double().sum(1)[:, None, None]
+        overall = squares.sum((1, 2), keepdim=True) / (n * u.shape[2]) + 1e-300
+        least = overall * PRIOR / (n + PRIOR)
+        others = (squares.sum(1, keepdim=True) - squares) / (n - 1).clamp(min=1)
+        apart = disagreement(residuals, weights)
+        unit = residuals[:, 0].square().sum((1, 2)).clamp(min=1e-300)
+        honesty = (error * unit / squares.sum((1, 2)).clamp(min=1e-300)).clamp(0.25, 16).sqrt()
         return StackFit(
             residual=residual.to(u),
-            deviation=torch.ones(u.shape[:2], dtype=torch.float64, device=u.device),
+            deviation=torch.hypot((others + least).sqrt(), apart),
             fits=tuple(fits),
             weights=weights,
             residuals=residuals,
             error=error,
+            honesty=honesty,
+            least=least,
         )
+
+
+def disagreement(
+    answers: Float[Tensor, "b j m q"], weights: Float[Tensor, "b j"]
+) -> Float[Tensor, "b m q"]:
+    """The weighted standard deviation of the answers, or of their residuals, at each point."""
+    w = weights[..., None, None]
+    mean = (w * answers).sum(1, keepdim=True)
+    return (w * (answers - mean).square()).sum(1).sqrt()
 
 
 def _residual(fit: Fit) -> Tensor:

@@ -36,6 +36,7 @@ from ..types import TransduceError
 from .learner import Batch, Learner
 
 LEAST = 1e-3  # least variation of the queries of a task in units of that of its examples
+LARGEST_LOG = 6.0  # tasks with a larger logarithm have no gradient
 SMALLEST_ERROR = 1e-7  # errors below it count as equal in `log_about_mean`
 
 LOSSES: dict[str, type[Loss]] = {}
@@ -222,7 +223,7 @@ class LogAboutMean(Loss):
         size, least = ((f - m).square().mean((1, 2)) for f in (target, u))
         unit = torch.maximum(size, LEAST * least).clamp(min=1e-20)
         error = (answers - target).square().mean((1, 2)) / unit
-        return (error + SMALLEST_ERROR).log().mean()
+        return (error + SMALLEST_ERROR).log().clamp(max=LARGEST_LOG).mean()
 
 
 def loss_name(loss: str | Loss) -> str:

@@ -17,13 +17,26 @@ from .patches import Patches as Patches
 from .region import Region as Region
 from .region import regions as regions
 from .sampled import Sampled as Sampled
+from .sampled import Values as Values
+from .sampled import WithParameters as WithParameters
 from .sine import SineModes as SineModes
 from .values import BranchTrunk as BranchTrunk
 from .values import Euclidean as Euclidean
 
 SPACES: dict[str, type[Space]] = {
     space.__name__: space
-    for space in (SineModes, FourierModes, BranchTrunk, Euclidean, Patches, Region, Padded, Sampled)
+    for space in (
+        SineModes,
+        FourierModes,
+        BranchTrunk,
+        Euclidean,
+        Patches,
+        Region,
+        Padded,
+        Sampled,
+        Values,
+        WithParameters,
+    )
 }
 
 

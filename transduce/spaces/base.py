@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from ..types import Json, TransduceError, check_coordinates, to_tensor
+from ..types import Array, Json, TransduceError, check_coordinates, to_tensor
 
 
 class Space(nn.Module):
@@ -21,8 +21,9 @@ class Space(nn.Module):
         size: number of coefficients.
         measured: whether `measure` or a weight file has set the units of coefficients.
         traceable: whether `encode` exports to ONNX; if not, its matrix is exported.
-    vectors: whether functions are vectors, without positions.
-    free: whether any vector of length `size` holds the coefficients of a function.
+        vectors: whether functions are vectors, without positions.
+        free: whether any vector of length `size` holds the coefficients of a function.
+        precision: of coefficients in a model; None for torch's default.
     """
 
     dims: int = 1
@@ -32,6 +33,7 @@ class Space(nn.Module):
     traceable: bool = True
     vectors: bool = False
     free: bool = False
+    precision: torch.dtype | None = None
 
     def config(self) -> dict[str, Json]:
         """What `space_from_config` needs to build this space again."""
@@ -50,6 +52,15 @@ class Space(nn.Module):
         """Hook called once before training with functions of the family.
         Returns whether coefficients are in units of these from now on."""
         return False
+
+    def fitted_to(self, f: Array, x: Tensor | None) -> Space:
+        """The space for functions like f: itself, unless the space adapts to grids.
+
+        Args:
+            f: functions, shape (n, *grid) or (n, channels, *grid).
+            x: positions of their sensors, if scattered.
+        """
+        return self
 
     def only_encoding(self) -> Space:
         """Itself, with gradients only for the parameters that `encode` uses."""

@@ -17,7 +17,7 @@ from jaxtyping import Float
 from scipy.interpolate import make_interp_spline
 from torch import Tensor
 
-from ..types import Json, TransduceError
+from ..types import Array, Json, TransduceError
 from .base import Space, grid_or_positions
 
 CLOSE = 1e-9  # positions that differ by less are the same
@@ -57,6 +57,7 @@ class Sampled(Space):
     """
 
     traceable = False
+    precision = torch.float64
 
     def __init__(self, x: int | Sequence[float], channels: int = 1):
         super().__init__()
@@ -76,6 +77,16 @@ class Sampled(Space):
     def config(self) -> dict[str, Json]:
         x: Json = self.points if self.uniform else list(self.x)
         return {"space": "Sampled", "x": x, "channels": self.channels}
+
+    def fitted_to(self, f: Array, x: Tensor | None) -> Sampled:
+        """The space of the grid and channels of f."""
+        shape = tuple(f.shape[1:])
+        channels = 1 if len(shape) < 2 else shape[0]
+        if x is not None:
+            return Sampled(x.detach().double().flatten().tolist(), channels)
+        if len(shape) > 2 or (channels, shape[-1]) == (self.channels, self.points):
+            return self
+        return Sampled(shape[-1], channels)
 
     def isometry(self, grid: tuple[int, ...]) -> float | None:
         return 1.0 if grid == (self.points,) else None
@@ -104,3 +115,59 @@ class Sampled(Space):
         if x is None:
             return tuple(np.linspace(self.x[0], self.x[-1], points).tolist())
         return tuple(x.detach().double().flatten().tolist())
+
+
+class Values(Space):
+    """Vectors of numbers without positions, in double precision. Fields are flattened.
+
+    Args:
+        size: how many numbers.
+    """
+
+    vectors = True
+    traceable = False
+    precision = torch.float64
+
+    def __init__(self, size: int):
+        super().__init__()
+        self.size = size
+
+    def config(self) -> dict[str, Json]:
+        return {"space": "Values", "size": self.size}
+
+    def encode(self, f: Tensor, x: Tensor | None = None) -> Tensor:
+        return f
+
+    def decode(self, c: Tensor, at: object) -> Tensor:
+        return c
+
+
+class WithParameters(Space):
+    """Functions that come with parameters, which follow their coefficients.
+
+    Args:
+        functions: the space of the functions.
+        count: how many parameters.
+    """
+
+    vectors = True
+    traceable = False
+    precision = torch.float64
+
+    def __init__(self, functions: Space, count: int):
+        super().__init__()
+        self.functions, self.count = functions, count
+        self.size = functions.size + count
+
+    def config(self) -> dict[str, Json]:
+        return {
+            "space": "WithParameters",
+            "functions": self.functions.config(),
+            "count": self.count,
+        }
+
+    def encode(self, f: Tensor, x: Tensor | None = None) -> Tensor:
+        return f
+
+    def decode(self, c: Tensor, at: object) -> Tensor:
+        return c

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from ..files import replacing
 from ..kernels import CurveReadout, Trust
-from ..kernels.general import ANSWERS, general_stack
+from ..kernels.general import ANSWERS, GeneralStack
 from ..kernels.trust import describe
 from ..random_fields import generator_for, uniform
 from ..spaces import Sampled
@@ -93,7 +93,7 @@ def record(
         for name in ("v", "u")
     )
     V, U = (Sampled(f.shape[1]) for f in (v, u))
-    stack = general_stack(V, U, readout, trust)
+    stack = GeneralStack(V, U, readout, trust)
     fit = stack.condition(v[None], u[None])
     wrong = (stack.answers(fit, v_query[None])[0] - u_query).flatten(1)
     unit = (u_query - u.mean(0)).square().sum().clamp(min=1e-300)
