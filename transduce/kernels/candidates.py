@@ -77,6 +77,13 @@ class Candidates(Part):
         """k_j of all pairs."""
         return self.combined(self.gram.between(a, b, scale))
 
+    def among(
+        self, points: Points, there: Float[Tensor, "b n"]
+    ) -> tuple[Float[Tensor, "b j n n"], Float[Tensor, "b k"]]:
+        """k_j of all pairs of examples, and the scale."""
+        parts, scale = self.gram.among(points, there)
+        return self.combined(parts), scale
+
     def diagonal(self, points: Points, scale: Float[Tensor, "b k"]) -> Float[Tensor, "b j n"]:
         """k_j(v, v)."""
         return self.matrix() @ self.gram.diagonal(points, scale)

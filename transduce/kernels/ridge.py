@@ -78,7 +78,7 @@ class Ridge(Kappa[RidgeFit, Pairs]):
         landmarks: number of examples that span the kernels beyond that; 0 to refuse more.
     """
 
-    leaves_out = True
+    leaves_out, chunk = True, 512
 
     def __init__(
         self,
@@ -256,10 +256,10 @@ class Ridge(Kappa[RidgeFit, Pairs]):
             fit, rows = known
             return solving.solve_updated(candidates, fit.factor, rows, points, scale, u), scale
         if scale is None:
-            parts, scale = gram.among(points, count)
+            K, scale = candidates.among(points, count)
         else:
-            parts = gram.between(points, points, scale)
-        return solving.solve(candidates, candidates.combined(parts), u, there), scale
+            K = candidates.between(points, points, scale)
+        return solving.solve(candidates, K, u, there), scale
 
     def _mix(
         self, solved: Solved, u: Float[Tensor, "b n q"], count: Float[Tensor, " b"]

@@ -21,6 +21,8 @@ from torch import Tensor, nn
 from ..systems import LOG_UNIT, SMALLEST_RIDGE, identity_like, inverse_factor
 from .base import Gram, Landmarks, Points
 
+BLOCK = 128  # queries at once in Gaussian kernels, so that memory stays in the cache
+
 
 def power_of_four(f: Float[Tensor, "*s"]) -> Float[Tensor, "*s"]:
     """The power of four nearest to f."""
@@ -137,7 +139,12 @@ class FeatureGram(Gram):
         self, folded: Points, query: Points, scale: Float[Tensor, "b h"]
     ) -> Float[Tensor, "b m q"]:
         u = (query[0] @ folded[0]).sum(1)
-        return u if len(query) == 1 else u + (self._radial(query[1], folded[2]) @ folded[1]).sum(1)
+        if len(query) == 1:
+            return u
+        # An exported graph is for any number of queries, which are then in one block.
+        blocks = (query[1],) if torch.compiler.is_compiling() else query[1].split(BLOCK, 2)
+        radial = [(self._radial(block, folded[2]) @ folded[1]).sum(1) for block in blocks]
+        return u + torch.cat(radial, 1)
 
     def landmarks(self, points: Points, count: int) -> Landmarks:
         if len(points) == 1:
@@ -170,9 +177,11 @@ class FeatureGram(Gram):
     ) -> Float[Tensor, "b g n l"]:
         """exp(-g |a - b|^2) for each learned width, and then for each fixed one."""
         assert self.log_width is not None
-        squares = a.square().sum(-1)[..., :, None] + b.square().sum(-1)[..., None, :]
-        squared = (squares - 2 * a @ b.mT).clamp(min=0)
-        learned = (LOG_UNIT * self.log_width.double()).exp()[:, None, None]
-        fixed = self.widths.double()[:, None, None]
-        exponents = torch.cat([-learned * squared[:, :1], -fixed * squared[:, 1:]], 1)
-        return exponents.exp_()  # in place: new memory costs more than the exponential
+        squared = a.square().sum(-1)[..., :, None] + b.square().sum(-1)[..., None, :]
+        squared = (squared - 2 * a @ b.mT).clamp(min=0)
+        learned = (LOG_UNIT * self.log_width.double()).exp()
+        widths = torch.cat([learned, self.widths.double()])[:, None, None]
+        counts = (self.learned, len(self.fixed))
+        each = zip(squared.split(1, 1), counts, strict=True)
+        repeated = torch.cat([one.expand(-1, count, -1, -1) for one, count in each], 1)
+        return repeated.mul_(-widths).exp_()  # in place: new memory costs more than the exponential
