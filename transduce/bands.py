@@ -8,8 +8,8 @@ functions that are less sure.
 r_i is the residual of example i when it is left out, d its standard deviation by the kernel (left
 out too), the same at all points for some kernels, and |u_hat| the root mean square of the answer:
 where an operator amplifies, errors grow with it. p is the one of a few with the best interval score
-(Winkler) on the examples themselves. The width is the operator's own; it comes without a guarantee, as residuals
-that have chosen p, and the mixture before, are a little too small.
+(Winkler) on the examples themselves. The width is the operator's own; it comes without a guarantee,
+as residuals that have chosen p, and the mixture before, are a little too small.
 
     W = width + (2 / alpha) (how far outside)        for a band of level 1 - alpha
 """
@@ -17,7 +17,9 @@ that have chosen p, and the mixture before, are a little too small.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
+import torch
 from jaxtyping import Float
 from torch import Tensor
 
@@ -62,6 +64,33 @@ def half_widths_of(
         if score < best * (1 - 1e-6):
             best, half_widths = score, candidate
     return half_widths
+
+
+def half_widths_by_channel(
+    residuals: Float[Tensor, "n ..."],
+    answers: Float[Tensor, "n ..."],
+    deviations: Float[Tensor, "n ..."],
+    query_answers: Float[Tensor, "m ..."],
+    query_deviations: Float[Tensor, "m ..."],
+    level: float,
+    channels: int,
+) -> Float[Tensor, "m ..."]:
+    """The same for functions of several channels, each with a band of its own; in a shape that
+    can be added to the queries' answers."""
+
+    def split(f: Tensor) -> Sequence[Float[Tensor, "n p"]]:
+        if f.ndim == 1:  # the same for all channels and points
+            return f[:, None, None].expand(-1, channels, 1).unbind(1)
+        return f.reshape(len(f), channels, -1).unbind(1)
+
+    given = (residuals, answers, deviations, query_answers, query_deviations)
+    r, a, d, m, e = map(split, given)
+    parts = [half_widths_of(r[k], a[k], d[k], m[k], e[k], level) for k in range(channels)]
+    half = torch.stack(parts, 1)  # (m, c, k)
+    if half.shape[-1] > 1:
+        return half.reshape(query_answers.shape)
+    lead = 1 + (channels > 1)
+    return half.reshape(*query_answers.shape[:lead], *[1] * (query_answers.ndim - lead))
 
 
 def quantile(values: Tensor, share: float) -> Tensor:

@@ -19,7 +19,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from . import exporting, transducer
-from .bands import half_widths_of
+from .bands import half_widths_by_channel
 from .files import PathLike, versions
 from .kernels.kappa import Fit, no_residuals
 from .spaces.base import grid_or_positions
@@ -118,30 +118,11 @@ class ConditionedOperator:
                 own_deviation, deviations = (
                     self._decode(d, at) for d in (own_deviation, deviations)
                 )
-            halves = [
-                half_widths_of(r, a, d, m, e, band).to(mean)
-                for r, a, d, m, e in zip(
-                    *map(self._by_channel, (residuals, answers, own_deviation, mean, deviations)),
-                    strict=True,
-                )
-            ]
-            half = self._spread_out(torch.stack(halves, 1), mean)
+            given = (residuals, answers, own_deviation, mean, deviations)
+            half = half_widths_by_channel(*given, band, self.T.U.channels).to(mean)
             ends = (mean, mean - half, mean + half)
             mean, low, high = (self._like(end, v, at) for end in ends)
             return mean, low, high
-
-    def _by_channel(self, f: Float[Tensor, "n ..."]) -> Sequence[Float[Tensor, "n p"]]:
-        channels = self.T.U.channels
-        if f.ndim == 1:  # the same for all channels and points
-            return f[:, None, None].expand(-1, channels, 1).unbind(1)
-        return f.reshape(len(f), channels, -1).unbind(1)
-
-    def _spread_out(self, half: Float[Tensor, "m c k"], mean: Tensor) -> Tensor:
-        """Half-widths, one for each function or for each of its points, to add to answers."""
-        if half.shape[-1] > 1:
-            return half.reshape(mean.shape)
-        lead = 1 + (self.T.U.channels > 1)
-        return half.reshape(*mean.shape[:lead], *[1] * (mean.ndim - lead))
 
     def _residuals(self) -> tuple[Float[Tensor, "n ..."], Float[Tensor, "n ..."]]:
         """Leave-one-out residuals and deviations of the examples, in coefficients."""

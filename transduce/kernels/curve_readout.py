@@ -13,9 +13,6 @@ lambda is learned, and mu is chosen by leave-one-out error. Residuals are exact 
 keeps m, a, c, s, t, z and mu, and leaves the example out of W and of m_u:
 
     u_i - m_u,-i = n / (n - 1) (u_i - m_u)
-
-With X_i the rows of f_i in the eigenbasis of A, H_i = X_i A^-1 X_i^T and M_-i the moments without
-example i, its answer is (I - H_i)^-1 X_i A^-1 M_-i.
 """
 
 from __future__ import annotations
@@ -31,44 +28,15 @@ from ..spaces import Sampled, Space
 from ..spaces.sampled import resampling, spline_matrix
 from ..types import TransduceError
 from .curve_network import CurveNetwork
+from .curve_units import Units, bounded, legendre, measure, sizes
 from .kappa import Fit, Kappa, Reading
+from .left_out import solve_left_out
 from .systems import LOG_UNIT
 
-TINY = 1e-30
 SMALLEST, LARGEST = 1e-11, 1e6  # of lambda
-FACTORS = (1e-4, 1e-2, 1.0, 1e2, 1e4)  # mu
 ROWS = 4000  # equations that W is solved from, about
-BOUND = 20.0  # of inputs of the network in units of the examples, beyond which they grow slowly
 CHUNK = 256  # functions that the network takes at once
 MOST_POINTS, FEWEST_POINTS = 100, 24  # of each example among these
-
-
-def legendre(count: int, x: Float[Tensor, " p"]) -> Float[Tensor, "k p"]:
-    """The first Legendre polynomials on [0, 1]."""
-    t = 2 * x - 1
-    found = [torch.ones_like(t), t]
-    for k in range(1, count - 1):
-        found.append(((2 * k + 1) * t * found[-1] - k * found[-2]) / (k + 1))
-    return torch.stack(found[:count])
-
-
-@dataclass(frozen=True)
-class Units:
-    """Means and sizes of the examples. b is the number of tasks times that of channels of u.
-
-    Attributes:
-        m: mean of v on the network's grid.
-        a: root mean square of v.
-        c: root mean square of v - m.
-        m_u: mean of u.
-        s: root mean square of u - m_u.
-    """
-
-    m: Float[Tensor, "b 1 i p"]
-    a: Float[Tensor, "b 1 i 1"]
-    c: Float[Tensor, "b 1 i 1"]
-    m_u: Float[Tensor, "b 1 q"]
-    s: Float[Tensor, "b 1 1"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -257,83 +225,6 @@ class CurveReadout(Kappa[CurveFit, Reading]):
         )
 
 
-class LeftOut(NamedTuple):
-    """Read-outs of all examples, and of all but one."""
-
-    W: Float[Tensor, "k d"]
-    others: Float[Tensor, "k n d"]
-    mu: Float[Tensor, " k"]
-
-
-def solve_left_out(
-    X: Float[Tensor, "k n q d"],
-    y: Float[Tensor, "k n q"],
-    there: Float[Tensor, "k n"],
-    mu: Float[Tensor, " k"] | None,
-) -> LeftOut:
-    """Ridge regression of y on X with ridge mu, of least leave-one-out error if it is not given.
-    y is centred by its mean over examples, which is left out as well."""
-    rows = X.flatten(1, 2)
-    s, Q = torch.linalg.eigh(rows.mT @ rows)
-    s, X = s.clamp(min=0), X @ Q[:, None]
-    share = y / (there.sum(1)[:, None, None] - 1).clamp(min=1)
-    moment = (X * y[..., None]).sum((1, 2))
-    others = moment[:, None] - ((y + share)[..., None] * X).sum(2)
-    others = others + (X.sum(1)[:, None] * share[..., None]).sum(2)
-    identity = torch.eye(y.shape[2], dtype=y.dtype, device=y.device)
-    candidates = [torch.full_like(s[:, 0], mu) for mu in FACTORS] if mu is None else [mu]
-    best: list[Tensor] = []
-    for factor in candidates:
-        inverse = 1 / (s + factor[:, None])
-        scaled = X * inverse[:, None, None]
-        answers = scaled @ others[..., None]
-        answers = torch.linalg.solve(identity - scaled @ X.mT, answers)
-        error = (
-            (((y + share)[..., None] - answers) * there[..., None, None]).square().sum((1, 2, 3))
-        )
-        left = inverse[:, None] * (others + (X * answers).sum(2))
-        found = [error, factor, inverse * moment, left]
-        if not best:
-            best = found
-        else:
-            better = error < best[0]
-            best = [
-                torch.where(better.reshape(-1, *[1] * (new.ndim - 1)), new, old)
-                for new, old in zip(found, best, strict=True)
-            ]
-    _, chosen, W, left = best
-    return LeftOut((Q @ W[..., None])[..., 0], left @ Q.mT, chosen)
-
-
-def sizes(h: Float[Tensor, "k n q c"], there: Float[Tensor, "k n"]) -> Float[Tensor, "k 1 1 c"]:
-    """The root mean square of each channel over the examples that are there; at least a hundredth
-    of that of all."""
-    share = (there / there.sum(1, keepdim=True).clamp(min=1)).to(h)[..., None, None]
-    squares = (h.square() * share).sum(1, keepdim=True).mean(2, keepdim=True)
-    return torch.maximum(squares, 1e-4 * squares.mean(-1, keepdim=True)).add(1e-20).sqrt()
-
-
-def bounded(f: Tensor) -> Tensor:
-    """f, growing as a logarithm beyond `BOUND`."""
-    excess = (f.abs() - BOUND).clamp(min=0)
-    return f.clamp(-BOUND, BOUND) + f.sign() * excess.log1p()
-
-
 def _merged(f: Float[Tensor, "k n i p"]) -> Float[Tensor, "ki n p"]:
     """Channels of v as tasks."""
     return f.movedim(2, 1).flatten(0, 1)
-
-
-def measure(
-    f: Float[Tensor, "k n i p"], y: Float[Tensor, "k n q"], there: Float[Tensor, "k n"]
-) -> Units:
-    """Means and sizes of the examples that are there."""
-    share = (there / there.sum(1, keepdim=True).clamp(min=1))[..., None]
-
-    def size(g: Tensor, share: Tensor) -> Tensor:
-        return (g.square() * share).sum(1, keepdim=True).mean(-1, keepdim=True).sqrt()
-
-    m, m_u = (f * share[..., None]).sum(1, keepdim=True), (y * share).sum(1, keepdim=True)
-    a = size(f, share[..., None]).clamp(min=TINY)
-    c = torch.maximum(size(f - m, share[..., None]), 1e-6 * a)
-    return Units(m, a, c, m_u, size(y - m_u, share).clamp(min=TINY))
