@@ -1,6 +1,8 @@
 """The family of random operators: seeds, mechanisms, soundness, storage and variation."""
 
 import hashlib
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -146,6 +148,14 @@ def test_laws_without_solutions_are_drawn_in_parts_or_refused():
     assert pairs.v.shape == (30, 80)
     with pytest.raises(TransduceError, match="'linear' law could be drawn"):
         family.sample_pairs(RandomOperator("linear", impossible), 3, generator_for("train", 0))
+
+
+def test_the_docs_state_the_shares():
+    page = (Path(__file__).parent.parent / "docs" / "random_operators.md").read_text()
+    shares = {name: MECHANISMS[name][1] for name in MECHANISMS if name not in HELD_OUT}
+    assert dict(re.findall(r"^\| `([^`]+)` \| .* \| ([\d.]+) % \|$", page, re.M)) == {
+        name: f"{100 * share / sum(shares.values()):.1f}" for name, share in shares.items()
+    }
 
 
 def contents(store):
