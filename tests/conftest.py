@@ -49,6 +49,8 @@ SLOW = (  # files and tests that `make quick` leaves out: each takes seconds
     "test_paper_contract.py::test_a_part",
     "test_paper_images.py",
     "test_paper_lab.py",
+    "test_random_operators.py::test_many_pairs_are_finite_and_vary",
+    "test_random_operators.py::test_two_workers_write_the_same_bytes",
     "test_readme.py::test_code_blocks_run",
     "test_resampled_bands.py",
     "test_serving_hostile.py",

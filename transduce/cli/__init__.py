@@ -71,7 +71,7 @@ EXAMPLES: dict[Callable[..., None], str] = {  # in the order of --help
     ),
     generate: (
         "transduce generate adr --operators 500 --out adr.zarr    (or: "
-        "generate burgers --nu 0.1,0.5 --out burgers.zarr)"
+        "generate burgers --nu 0.1,0.5 --out burgers.zarr, generate random --out random.zarr)"
     ),
     evaluate: (
         "transduce evaluate adr adr-softmax fno --n 5,10,20,50 --operators 20 --out results.json"

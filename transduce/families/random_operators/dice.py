@@ -13,6 +13,7 @@ from torch import Tensor
 from ...random_fields import uniform
 
 Choice = TypeVar("Choice")
+Number = int | float
 
 
 @dataclass(frozen=True)
@@ -25,20 +26,20 @@ class Dice:
 
     generator: torch.Generator
 
-    def uniform(self, low: float, high: float) -> float:
-        return uniform(low, high, self.generator)
+    def uniform(self, low: Number, high: Number) -> float:
+        return uniform(float(low), float(high), self.generator)
 
-    def log_uniform(self, low: float, high: float) -> float:
+    def log_uniform(self, low: Number, high: Number) -> float:
         """A number whose logarithm is uniform."""
         return math.exp(self.uniform(math.log(low), math.log(high)))
 
-    def chance(self, probability: float) -> bool:
+    def chance(self, probability: Number) -> bool:
         return self.uniform(0, 1) < probability
 
     def sign(self) -> float:
         return 1.0 if self.chance(0.5) else -1.0
 
-    def pick(self, options: Sequence[Choice], shares: Sequence[float] | None = None) -> Choice:
+    def pick(self, options: Sequence[Choice], shares: Sequence[Number] | None = None) -> Choice:
         """One of the options, by their shares if these are given."""
         weights = torch.ones(len(options)) if shares is None else torch.tensor([*shares])
         return options[int(torch.multinomial(weights.double(), 1, generator=self.generator))]

@@ -27,7 +27,13 @@ CONDITIONS = ("periodic", "zero", "even")
 
 @dataclass(frozen=True)
 class Generator:
-    """The right-hand side: a matrix, and functions of the state."""
+    """The right-hand side of an evolution equation.
+
+    Args:
+        boundary: "periodic", "zero" or "even", as in `grid.derivative`.
+        linear: the matrix of its linear part.
+        nonlinear: its other terms, each a function of states of shape (n, N).
+    """
 
     boundary: str
     linear: Float[Tensor, "N N"]
@@ -43,7 +49,8 @@ class Generator:
         return change
 
     def flow(self, time: float, steps: int = STEPS) -> Map:
-        """v -> the state after `time`."""
+        """v -> the state after `time`: exact in time if all is linear, else of second order in
+        `time / steps`."""
         if not self.nonlinear:
             whole = torch.linalg.matrix_exp(self.linear * time).T
             return lambda v: v @ whole
@@ -132,12 +139,12 @@ def forced_state(dice: Dice) -> Law:
 
 
 def wave(dice: Dice) -> Law:
-    """Start to later displacement of u_tt + mu u_t = c^2 u_xx - q u - r u^3, from rest."""
+    """Start to later displacement of u_tt + mu u_t = c(x)^2 u_xx - q u, from rest."""
     boundary = dice.pick(CONDITIONS)
     D2, c = derivative(2, boundary), dice.log_uniform(0.1, 1.5)
-    speed = c * (
-        torch.exp(0.3 * field(dice, 0.1, 0.5)) if dice.chance(0.3) else torch.ones(N).double()
-    )
+    speed = c * torch.ones(N, dtype=torch.float64)
+    if dice.chance(0.3):
+        speed = speed * torch.exp(0.3 * field(dice, 0.1, 0.5, boundary == "periodic"))
     mu, q = dice.uniform(0, 2) * dice.chance(0.5), dice.uniform(0, 10) * dice.chance(0.4)
     A = speed[:, None] ** 2 * D2 - q * torch.eye(N).double()
     if boundary == "zero":
@@ -179,7 +186,8 @@ def trajectory(dice: Dice) -> Law:
 
 
 def advected(dice: Dice) -> Law:
-    """Exact transport u(x) = v(x - c t) of a periodic function that changes little otherwise."""
+    """Transport of a periodic function, u(x) = g (1 + b x) w(x - a), where w is v with a little
+    diffusion."""
     shift = dice.uniform(-0.4, 0.4)
     k = torch.fft.rfftfreq(N - 1, 1 / (N - 1), dtype=torch.float64)
     symbol = torch.exp(-2j * torch.pi * k * shift - dice.log_uniform(1e-5, 1e-2) * k**2)

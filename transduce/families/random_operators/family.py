@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -80,7 +79,7 @@ class RandomOperators:
         unknown = [name for name in self.mechanisms if name not in MECHANISMS]
         if unknown or not self.mechanisms:
             raise TransduceError(
-                f"no mechanism is called {', '.join(unknown) or 'nothing'}; expected some of "
+                f"mechanisms={self.mechanisms!r}; expected a tuple of some of "
                 f"{', '.join(MECHANISMS)}. Name these."
             )
 
@@ -92,7 +91,7 @@ class RandomOperators:
     def parameters(self) -> Mapping[str, tuple[str, tuple[str, ...]]]:
         return {"mechanism": ("int64", ())}
 
-    def parameters_of(self, operator: RandomOperator) -> Mapping[str, npt.ArrayLike]:
+    def parameters_of(self, operator: RandomOperator) -> Mapping[str, int]:
         """The place of the operator's mechanism in `MECHANISMS`."""
         return {"mechanism": list(MECHANISMS).index(operator.mechanism)}
 
@@ -115,12 +114,13 @@ class RandomOperators:
         self, operator: RandomOperator, n: int, generator: torch.Generator
     ) -> ExampleSet:
         """Draw n pairs of an operator, in single precision and in units of their size."""
+        several = max(n, 2)  # a single pair does not show whether functions vary
         with one_thread():
             try:
-                v, u = self._sound(operator.law(n, Dice(generator)))
+                v, u = self._sound(operator.law(several, Dice(generator)))
             except (RejectedError, torch.linalg.LinAlgError):
-                v, u = self._in_parts(operator, n, Dice(generator))
-        return ExampleSet(v.float(), u.float())
+                v, u = self._in_parts(operator, several, Dice(generator))
+        return ExampleSet(v[:n].float(), u[:n].float())
 
     def _in_parts(self, operator: RandomOperator, n: int, dice: Dice) -> Pairs:
         """Draw few pairs at a time, and those without a solution again."""

@@ -61,9 +61,14 @@ def integral() -> Float[Tensor, "N N"]:
 def derivative(order: int, boundary: str = "free") -> Float[Tensor, "N N"]:
     """The matrix of a derivative of order 1 to 4.
 
-    Periodic functions are differentiated by Fourier series. For others the stencil has 4 + order
-    points, shifted inwards at the ends; with "zero" and "even" boundaries, orders 1 and 2 have
-    centred stencils of 3 points and mirrored functions, which is stable in time.
+    Periodic functions are differentiated by Fourier series, exactly up to 78 waves. For others,
+    derivatives of order 1 and 2 have stencils of 6 points, those of order 3 and 4 of 8 points, so
+    that the error is of order h^4 or less. Stencils reach one point further to the left, and are
+    shifted inwards at the ends.
+
+    With "zero" and "even" boundaries, orders 1 and 2 have centred stencils of 3 points and
+    functions continued as odd or even, with an error of order h^2, which is stable in time. The
+    rows of the ends are 0 with "zero": values there do not change.
     """
     if boundary == "periodic":
         return _fourier(order)

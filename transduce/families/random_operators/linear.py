@@ -137,7 +137,8 @@ def differential(dice: Dice) -> Tensor:
 
 
 def power(dice: Dice) -> Tensor:
-    """A power of minus the Laplacian on cosine series: fractional smoothing or roughening."""
+    """(a + D)^-s on cosine series, where D is the root of minus the second derivative: fractional
+    smoothing, or roughening for s < 0."""
     modes = torch.arange(N // 2, dtype=torch.float64)
     basis = torch.cos(math.pi * modes[:, None] * x())
     symbol = (dice.log_uniform(1, 10) + math.pi * modes) ** -dice.uniform(-0.5, 2)

@@ -1,6 +1,8 @@
 """Problems made from their solution: draw u, compute v = N(u), and ask either way.
 
 N(u) = a u'' + b u' + c u + d u^3 + e u u' + s(x)
+
+The first term is a u' instead in one draw of three. Each of the others is there or not.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What measuring does to pairs: noise on u and v, drift, and queries outside the examples' range.
+"""What measuring does to pairs: noise on u, and on v now and then; white or smooth.
 
 Units and offsets need no wrapping: models measure them from the examples.
 """
@@ -16,7 +16,8 @@ from .law import Law, Pairs
 
 
 def measured(law: Law, dice: Dice, noisy: float) -> Law:
-    """The law with noise, in a share `noisy` of all draws."""
+    """The law with noise, in a share `noisy` of all draws. Its level is in units of the variation
+    of the functions, from 0.3 % to 100 % on u and to 20 % on v."""
     if not dice.chance(noisy):
         return law
     level = dice.log_uniform(0.003, 1.0)
