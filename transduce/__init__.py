@@ -15,6 +15,7 @@ CONTENTS = {  # module: its public names
     "layer": ["Feedforward", "Layer"],
     "metatraining": ["Training", "metatrain"],
     "spaces": ["BranchTrunk", "Euclidean", "FourierModes", "SineModes"],
+    "regression": ["RegressedOperator", "load", "regress"],
     "storage": ["StoredFamily", "read_examples"],
     "transducer": ["Transducer"],
     "types": ["ExampleSet", "Operator", "OperatorFamily", "Regressor", "Task", "TransduceError"],
@@ -30,6 +31,9 @@ if TYPE_CHECKING:  # the same table, for type checkers and editors
     from .layer import Layer as Layer
     from .metatraining import Training as Training
     from .metatraining import metatrain as metatrain
+    from .regression import RegressedOperator as RegressedOperator
+    from .regression import load as load
+    from .regression import regress as regress
     from .spaces import BranchTrunk as BranchTrunk
     from .spaces import Euclidean as Euclidean
     from .spaces import FourierModes as FourierModes

@@ -24,6 +24,7 @@ from .grams import Gram as Gram
 from .grams import MaternGram as MaternGram
 from .grams import Points as Points
 from .grams import ProductGram as ProductGram
+from .kappa import Answer as Answer
 from .kappa import Fit as Fit
 from .kappa import Kappa as Kappa
 from .kappa import Reading as Reading

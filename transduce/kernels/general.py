@@ -13,11 +13,11 @@ from ..spaces import Sampled, Space, WithParameters
 from ..types import TransduceError
 from .comparison import Comparison
 from .curve_readout import CurveReadout
-from .kappa import Kappa
+from .kappa import Answer, Kappa
 from .metrics import MATRICES, Metric
 from .of_functions import OfFunctions
 from .simple import Constant, Deviation, Gain
-from .stack import Stack
+from .stack import Stack, StackFit
 from .trust import Trust
 from .tuned import TunedRidge
 from .window import WindowRidge
@@ -148,6 +148,10 @@ class GeneralStack(Stack):
     def names(self) -> list[str]:
         """The names of the answers."""
         return [ANSWERS[k] for k in self.which]
+
+    def named_answers(self, fit: StackFit) -> dict[str, Answer]:
+        weights, residuals = fit.weights[0].tolist(), fit.residuals[0].unbind()
+        return dict(zip(self.names, map(Answer, weights, residuals), strict=True))
 
     def between(self, V: Space, U: Space) -> GeneralStack:
         return GeneralStack(V, U, self.readout, self.trust, self.without)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import torch
 from jaxtyping import Bool, Float
@@ -30,10 +30,12 @@ class Fit:
         residual: u_i minus the answer at v_i without example i; None if the kernel has none.
         deviation: standard deviation of that answer, up to a factor common to all functions: of
             each function, shape (b, n), or of each coefficient, shape of the residual.
+        error: expected squared error in units of that of the mean of the examples, shape (b,).
     """
 
     residual: Tensor | None = None
     deviation: Tensor | None = None
+    error: Tensor | None = None
 
     @property
     def nbytes(self) -> int:
@@ -58,6 +60,13 @@ class Reading:
     """What `Kappa.read` computes of functions, before it is known which of them are examples."""
 
     v: Tensor
+
+
+class Answer(NamedTuple):
+    """One of several answers: its weight, and its leave-one-out residuals."""
+
+    weight: float
+    residual: Float[Tensor, "n d_u"]
 
 
 F = TypeVar("F", bound=Fit)
@@ -184,6 +193,10 @@ class Kappa(Part, Generic[F, R]):
             f"{type(self).__name__} is made for one pair of spaces and cannot be moved to "
             f"{V.config()} and {U.config()}. Interpolate functions to the model's own."
         )
+
+    def named_answers(self, fit: F) -> dict[str, Answer]:
+        """The answers that a kernel weighs for the first task; none for most kernels."""
+        return {}
 
     def standardised(self, spread: Float[Tensor, " d_v"], size: Float[Tensor, ""]) -> None:
         """Hook called once before training with the scale of the inputs.

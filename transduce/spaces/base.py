@@ -24,6 +24,7 @@ class Space(nn.Module):
         vectors: whether functions are vectors, without positions.
         free: whether any vector of length `size` holds the coefficients of a function.
         precision: of coefficients in a model; None for torch's default.
+        adapts: whether `fitted_to` returns a space of any grid.
     """
 
     dims: int = 1
@@ -34,6 +35,7 @@ class Space(nn.Module):
     vectors: bool = False
     free: bool = False
     precision: torch.dtype | None = None
+    adapts: bool = False
 
     def config(self) -> dict[str, Json]:
         """What `space_from_config` needs to build this space again."""

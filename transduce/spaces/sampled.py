@@ -58,6 +58,7 @@ class Sampled(Space):
 
     traceable = False
     precision = torch.float64
+    adapts = True
 
     def __init__(self, x: int | Sequence[float], channels: int = 1):
         super().__init__()

@@ -1,0 +1,12 @@
+"""The front door: from the pairs a person has to an operator.
+
+O = regress(v, u)
+u_hat = O(v_query)
+mean, low, high = O.predict(v_query, band=0.9)
+print(O.report())
+"""
+
+from .front_door import regress as regress
+from .operator import RegressedOperator as RegressedOperator
+from .report import Report as Report
+from .saving import load as load

@@ -1,0 +1,223 @@
+"""What answers behind the front door: the general model, a model of a family, or a baseline.
+
+An engine takes examples and queries as tensors (m, channels, points) on ascending grids of the unit
+interval, and knows its leave-one-out residuals at the examples.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from functools import lru_cache
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ..bands import quantile
+from ..baselines import BASELINES, baseline
+from ..conditioned import ConditionedOperator
+from ..inputs import Functions, Pairs, Query
+from ..kernels import Answer
+from ..spaces import Sampled, Space, Values, WithParameters
+from ..transducer import Transducer
+from ..types import Array, ExampleSet, Operator, Regressor, TransduceError
+
+Where = Tensor | None
+"""Positions of answers in the unit interval; None for those of the examples' u."""
+
+
+def as_tensor(values: object) -> Tensor:
+    """Double precision; gradients are kept."""
+    return values.double() if isinstance(values, Tensor) else torch.from_numpy(np.array(values))
+
+
+@lru_cache(maxsize=8)
+def pretrained(name: str) -> Transducer:
+    """A model by name, loaded once."""
+    return Transducer.from_pretrained(name)
+
+
+class Engine(ABC):
+    """A conditioned regressor."""
+
+    @abstractmethod
+    def answer(self, query: Query, at: Where) -> Tensor:
+        """The images of the queries, shape (m, channels, points)."""
+
+    @abstractmethod
+    def band(self, query: Query, at: Where, level: float) -> tuple[Tensor, Tensor, Tensor]:
+        """Images with a band that holds a share `level` of the values: mean, low, high."""
+
+    @property
+    @abstractmethod
+    def residuals(self) -> Tensor:
+        """u minus the answer without each example, shape (n, channels, points)."""
+
+
+class GeneralEngine(Engine):
+    """A model that adapts to grids and units: the general model."""
+
+    def __init__(self, T: Transducer, pairs: Pairs):
+        self.pairs, self.V, self.U = pairs, space_of(pairs.v), space_of(pairs.u)
+        V: Space = self.V
+        if pairs.parameters is not None:
+            V = WithParameters(self.V, pairs.parameters.shape[1])
+        v = self._vectors(as_tensor(pairs.v.values), None, pairs.parameters)
+        examples = ExampleSet(v, as_tensor(pairs.u.values).flatten(1))
+        T = T.between(V, self.U)
+        self.O = ConditionedOperator(T, _in_space(examples, V, self.U))
+
+    def _vectors(self, v: Tensor, x: Tensor | None, parameters: np.ndarray | None) -> Tensor:
+        """Functions at the positions of V, flattened, followed by parameters."""
+        if self.pairs.v.grid is not None:
+            shaped = v if self.V.channels > 1 else v[:, 0]
+            v = self.V.encode(shaped, x)
+        v = v.flatten(1)
+        if parameters is None:
+            return v
+        return torch.cat([v, torch.from_numpy(parameters).to(v)], 1)
+
+    def _query(self, query: Query) -> Tensor:
+        grid = query.v.grid
+        x = None if query.same_grid or grid is None else torch.from_numpy(grid.unit)
+        vectors = self._vectors(as_tensor(query.v.values), x, query.parameters)
+        return _shaped(vectors, self.O.T.V)
+
+    def answer(self, query: Query, at: Where) -> Tensor:
+        return _by_channel(self.O(self._query(query), at=at), self.U)
+
+    def band(self, query: Query, at: Where, level: float) -> tuple[Tensor, Tensor, Tensor]:
+        parts = self.O.predict(self._query(query), band=level, at=at)
+        mean, low, high = (_by_channel(part, self.U) for part in parts)
+        return mean, low, high
+
+    @property
+    def residuals(self) -> Tensor:
+        residual = self.O.fits[-1].residual
+        assert residual is not None
+        return residual[0].unflatten(1, (self.U.channels, -1))
+
+    @property
+    def answers(self) -> dict[str, Answer]:
+        """The weighed answers by name."""
+        return self.O.T.steps[-1].kappa.named_answers(self.O.fits[-1])
+
+    @property
+    def error(self) -> float:
+        """The expected squared error in units of the mean's."""
+        error = self.O.fits[-1].error
+        assert error is not None
+        return float(error[0])
+
+
+class FamilyEngine(Engine):
+    """Any other regressor: a model of one family, or a baseline. Functions share one grid."""
+
+    def __init__(self, regressor: Regressor, pairs: Pairs, name: str):
+        if pairs.parameters is not None:
+            raise TransduceError(
+                f"parameters with the model {name!r}; expected model='general', which takes them. "
+                "Leave one of them out."
+            )
+        self.pairs, self.name = pairs, name
+        self.regressor = regressor
+        self.O = self._regress(np.arange(len(pairs)))
+
+    def _regress(self, rows: np.ndarray) -> Operator:
+        v, u = (as_tensor(f.values)[rows] for f in (self.pairs.v, self.pairs.u))
+        x = self._positions(self.pairs.v)
+        examples = ExampleSet(_plain(v), _plain(u), x)
+        return self.regressor.regress(examples)
+
+    def _positions(self, f: Functions) -> Tensor | None:
+        """Positions for models of families, if the grid is not uniform."""
+        grid = f.grid
+        if grid is None or grid.uniform or not isinstance(self.regressor, Transducer):
+            return None
+        return torch.from_numpy(grid.unit)
+
+    def answer(self, query: Query, at: Where) -> Tensor:
+        return self._answered(self.O, query, at)
+
+    def _answered(self, O: Operator, query: Query, at: Where) -> Tensor:
+        v = _plain(as_tensor(query.v.values))
+        if isinstance(O, ConditionedOperator):
+            grid = query.v.grid
+            x = None if query.same_grid or grid is None else torch.from_numpy(grid.unit)
+            return _with_channels(O(v, at=at, x=x), self.pairs.u)
+        if at is not None:
+            raise TransduceError(
+                f"at= with the baseline {self.name!r}; expected answers on the examples' grid. Use "
+                "model='general', or interpolate the answers."
+            )
+        return _with_channels(O(v), self.pairs.u)
+
+    def band(self, query: Query, at: Where, level: float) -> tuple[Tensor, Tensor, Tensor]:
+        if isinstance(self.O, ConditionedOperator) and self.O.T.leaves_out:
+            v = _plain(as_tensor(query.v.values))
+            parts = self.O.predict(v, band=level, at=at)
+            mean, low, high = (_with_channels(part, self.pairs.u) for part in parts)
+            return mean, low, high
+        mean = self.answer(query, at)
+        half = quantile(self.residuals.abs(), level)
+        return mean, mean - half, mean + half
+
+    @property
+    def residuals(self) -> Tensor:
+        own = getattr(self.O, "residuals", None)
+        if own is not None:
+            return _with_channels(as_tensor(own), self.pairs.u)
+        if isinstance(self.O, ConditionedOperator) and self.O.T.leaves_out:
+            u = as_tensor(self.pairs.u.values)
+            return u - _with_channels(self.O.T.U.decode(self.O.left_out, u.shape[-1]), self.pairs.u)
+        return self._by_refitting()
+
+    def _by_refitting(self) -> Tensor:
+        """Leave-one-out residuals of regressors that have none of their own."""
+        n = len(self.pairs)
+        if n == 1:
+            return as_tensor(self.pairs.u.values)
+        u, found = as_tensor(self.pairs.u.values), []
+        for i in range(n):
+            O = self._regress(np.delete(np.arange(n), i))
+            v = _plain(as_tensor(self.pairs.v.values)[i : i + 1])
+            found.append(u[i] - _with_channels(O(v), self.pairs.u)[0])
+        return torch.stack(found)
+
+
+def engine_for(name: str, pairs: Pairs) -> Engine:
+    """The engine of this name, conditioned on the pairs."""
+    if name in BASELINES:
+        return FamilyEngine(baseline(name), pairs, name)
+    T = pretrained(name)
+    return GeneralEngine(T, pairs) if T.V.adapts else FamilyEngine(T, pairs, name)
+
+
+def space_of(f: Functions) -> Sampled | Values:
+    """The space of functions as they were read."""
+    if f.grid is None:
+        return Values(f.layout.channels * f.layout.points)
+    return Sampled(f.grid.unit.tolist(), f.layout.channels)
+
+
+def _in_space(examples: ExampleSet, V: Space, U: Space) -> ExampleSet:
+    return ExampleSet(_shaped(examples.v, V), _shaped(examples.u, U))
+
+
+def _shaped(vectors: Tensor, space: Space) -> Tensor:
+    """Vectors in the shape that a space takes."""
+    return vectors if space.channels == 1 else vectors.unflatten(1, (space.channels, -1))
+
+
+def _by_channel(u: Tensor, U: Space) -> Tensor:
+    return u if U.channels > 1 else u[:, None]
+
+
+def _plain(f: Tensor) -> Tensor:
+    """(n, points) for one channel."""
+    return f[:, 0] if f.shape[1] == 1 else f
+
+
+def _with_channels(answer: Array, like: Functions) -> Tensor:
+    u = as_tensor(answer)
+    return u if like.layout.channels > 1 else u[:, None]

@@ -1,0 +1,217 @@
+"""The operator that `regress` returns, in the units and on the grids of the user."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ..files import PathLike
+from ..inputs import Functions, Grid, Pairs, Query, read_pairs, read_query
+from ..types import Index, TransduceError
+from . import saving
+from .engines import Engine, GeneralEngine, as_tensor, engine_for
+from .novelty import novelty_of
+from .report import Report, report_of
+
+
+class RegressedOperator:
+    """An operator regressed from examples. `transduce.regress` makes it.
+
+    Answers come in the kind of array, shape, units and grid of the examples' u. Gradients flow
+    through calls on torch tensors.
+
+    Args:
+        pairs: the examples.
+        model: the name of the model.
+    """
+
+    def __init__(self, pairs: Pairs, model: str):
+        self.pairs, self.model = pairs, model
+        self.engine: Engine = engine_for(model, pairs)
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+    def __repr__(self) -> str:
+        v, u = (f.layout for f in (self.pairs.v, self.pairs.u))
+        return f"RegressedOperator({self.model!r}, n = {len(self)} examples, {v} -> {u})"
+
+    def __call__(
+        self, v: object, at: object = None, x: object = None, parameters: object = None
+    ) -> object:
+        """The images of v.
+
+        Args:
+            v: inputs like those of the examples, on their grid or on another.
+            at: where to answer: a number of points over the same interval, or positions in the
+                units of the examples' x_u; default: the grid of the examples' u.
+            x: positions of the points of v, if they differ from the examples'.
+            parameters: one row for each query, if the examples have parameters.
+        """
+        query, grid = read_query(self.pairs, v, x, parameters), self._grid(at)
+        return self._restored(self.engine.answer(query, _unit(grid)), query, grid)
+
+    def predict(
+        self,
+        v: object,
+        band: float = 0.9,
+        at: object = None,
+        x: object = None,
+        parameters: object = None,
+    ) -> tuple[object, object, object]:
+        """The images of v with a prediction band: mean, low, high.
+
+        Args:
+            v: inputs, as in a call.
+            band: the share of the values that the band is meant to hold.
+            at: where to answer, as in a call.
+            x: positions of the points of v, as in a call.
+            parameters: one row for each query, as in a call.
+        """
+        if not 0 < band < 1:
+            raise TransduceError(
+                f"band={band}; expected a share of the values between 0 and 1. Give band=0.9."
+            )
+        query, grid = read_query(self.pairs, v, x, parameters), self._grid(at)
+        parts = self.engine.band(query, _unit(grid), band)
+        mean, low, high = (self._restored(part, query, grid) for part in parts)
+        return mean, low, high
+
+    def add(self, v: object, u: object, parameters: object = None) -> RegressedOperator:
+        """The operator of the examples and these pairs, which have the grids of the examples."""
+        query = read_query(self.pairs, v, None, parameters)
+        more = read_pairs(v, u, x_v=self._x("v"), x_u=self._x("u"), parameters=parameters)
+        if more.u.layout.shape != self.pairs.u.layout.shape or not query.same_grid:
+            raise TransduceError(
+                f"new pairs have v of shape {more.v.layout.shape} and u of shape "
+                f"{more.u.layout.shape}; expected {self.pairs.v.layout.shape} and "
+                f"{self.pairs.u.layout.shape}, as the examples have. Interpolate them."
+            )
+        return RegressedOperator(_joined(self.pairs, more), self.model)
+
+    def drop(self, which: Index) -> RegressedOperator:
+        """The operator without some examples.
+        which: their numbers, or a mask."""
+        n = len(self)
+        try:
+            rows = np.delete(np.arange(n), which)
+        except (IndexError, ValueError):
+            raise TransduceError(
+                f"there is no example {which} among {n}; expected numbers from 0 to {n - 1}."
+            ) from None
+        if not len(rows):
+            raise TransduceError(
+                f"dropping {which} leaves none of {n} examples; expected at least one to stay."
+            )
+        return RegressedOperator(_taken(self.pairs, rows), self.model)
+
+    def report(self) -> Report:
+        """What leave-one-out says: the error of the answer and of each baseline, the weights, an
+        estimate of the noise, and warnings. Print it."""
+        return self._report
+
+    @cached_property
+    def _report(self) -> Report:
+        return report_of(self)
+
+    def novelty(self, v: object, x: object = None, parameters: object = None) -> np.ndarray:
+        """How far each query is from the examples: about 1 for queries like these, more beyond.
+        Warns of queries far beyond them.
+
+        Args:
+            v: inputs, as in a call.
+            x: positions of the points of v, as in a call.
+            parameters: one row for each query, as in a call.
+        """
+        return novelty_of(self.pairs, read_query(self.pairs, v, x, parameters))
+
+    def save(self, path: PathLike, force: bool = False) -> None:
+        """Write examples and model's name to a .safetensors file, which `transduce.load` reads.
+
+        Args:
+            path: of the file.
+            force: whether to replace a file.
+        """
+        saving.save(self, Path(path), force)
+
+    @property
+    def leave_one_out(self) -> object:
+        """The answer at each example of the regression without it, like the examples' u."""
+        answers = as_tensor(self.pairs.u.values).detach() - self.engine.residuals.detach()
+        return self._restored(answers, None, None)
+
+    def export(self, path: PathLike, force: bool = False) -> object:
+        """Write the operator as an ONNX graph: see docs/export.md."""
+        if not isinstance(self.engine, GeneralEngine):
+            raise TransduceError(
+                f"exporting the model {self.model!r} through regress; expected the general model. "
+                "Use Transducer.from_pretrained(...).regress(ExampleSet(v, u)).export."
+            )
+        return self.engine.O.export(path, force=force)
+
+    def _x(self, name: str) -> np.ndarray | None:
+        grid = getattr(self.pairs, name).grid
+        return None if grid is None else grid.x
+
+    def _grid(self, at: object) -> Grid | None:
+        """The grid of the answers; None for the examples' own."""
+        if at is None:
+            return None
+        own = self.pairs.u.grid
+        if own is None:
+            raise TransduceError(
+                f"at={at!r}, but u are {self.pairs.u.layout}, without positions. Leave out at."
+            )
+        if isinstance(at, int | np.integer):
+            if at < 2:
+                raise TransduceError(
+                    f"at={at}; expected at least 2 points, or positions. Give a larger number."
+                )
+            return own.resampled(int(at))
+        return own.at(at)
+
+    def _restored(self, values: Tensor, query: Query | None, grid: Grid | None) -> object:
+        given = (self.pairs.u.values, None if query is None else query.v.values)
+        keeps = any(isinstance(f, Tensor) for f in given)
+        answer = values if keeps else values.detach().cpu().numpy()
+        return self.pairs.u.restore(answer, None if query is None else query.v, grid)
+
+
+def _unit(grid: Grid | None) -> Tensor | None:
+    return None if grid is None else torch.from_numpy(grid.unit)
+
+
+def _taken(pairs: Pairs, rows: np.ndarray) -> Pairs:
+    """Some of the pairs."""
+    return replace(
+        pairs,
+        v=pairs.v.take(rows),
+        u=pairs.u.take(rows),
+        parameters=None if pairs.parameters is None else pairs.parameters[rows],
+        groups=None if pairs.groups is None else pairs.groups[rows],
+        rows=pairs.rows[rows],
+    )
+
+
+def _appended(f: Functions, g: Functions) -> Functions:
+    """The functions of both, in the kind of the first."""
+    values = torch.cat([as_tensor(f.values), as_tensor(g.values)])
+    return replace(f, values=values if isinstance(f.values, Tensor) else values.detach().numpy())
+
+
+def _joined(pairs: Pairs, more: Pairs) -> Pairs:
+    """The pairs and further ones, which belong to no group of the former."""
+    v, u = _appended(pairs.v, more.v), _appended(pairs.u, more.u)
+    groups = pairs.groups
+    if groups is not None:
+        groups = np.concatenate([groups, groups.max() + 1 + np.arange(len(more))])
+    parameters = pairs.parameters
+    if parameters is not None and more.parameters is not None:
+        parameters = np.concatenate([parameters, more.parameters])
+    rows = np.arange(len(pairs) + len(more))
+    return replace(pairs, v=v, u=u, parameters=parameters, groups=groups, rows=rows)

@@ -1,0 +1,177 @@
+"""What leave-one-out says about a regression.
+
+    error = sum_i |u_i - answer without i|^2 / sum_i |u_i - mean without i|^2
+
+The mean of the examples scores 1. The expected error of the general model is corrected for what it
+has chosen by leave-one-out; with groups, whole groups are left out and nothing is corrected.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ..kernels.general import BASELINES
+from .engines import Engine, FamilyEngine, GeneralEngine, as_tensor, engine_for
+
+if TYPE_CHECKING:
+    from .operator import RegressedOperator
+
+FEW = 5  # examples below which leave-one-out says little
+OUTLIER = 25.0  # squared error in units of the median from which an example is an outlier
+FOLDS = 10  # groups are left out in at most so many parts
+COMPARED = ("mean", "kernel-ridge")  # with models of families
+
+
+@dataclass(frozen=True)
+class Report:
+    """The errors of a regression and of baselines, each in units of the mean's.
+
+    Attributes:
+        n: number of examples.
+        reading: how inputs and outputs were read.
+        error: expected squared error of the answer for new queries.
+        leave_one_out: its squared error at examples that are left out.
+        baselines: the same for each baseline.
+        weights: of the answers in the mixture, the largest first.
+        noise: standard deviation of the white noise in u, in units of the variation of u.
+        outliers: numbers of examples that do not fit the others.
+        warnings: sentences for the user.
+    """
+
+    n: int
+    reading: str
+    error: float
+    leave_one_out: float
+    baselines: dict[str, float]
+    weights: dict[str, float]
+    noise: float
+    outliers: tuple[int, ...] = ()
+    warnings: tuple[str, ...] = field(default=())
+
+    def __str__(self) -> str:
+        lines = [
+            f"{self.n} examples: {self.reading}",
+            f"expected error {self.error:.3g} of the variation of u about its mean "
+            f"(leave-one-out {self.leave_one_out:.3g}; the mean of the examples scores 1)",
+            "baselines, leave-one-out: "
+            + ", ".join(f"{name} {value:.3g}" for name, value in self.baselines.items()),
+        ]
+        if self.weights:
+            shown = [f"{name} {w:.0%}" for name, w in self.weights.items() if w >= 0.05]
+            lines.append(f"weights: {', '.join(shown)}")
+        lines.append(f"noise in u: about {self.noise:.2g} of its variation")
+        return "\n".join([*lines, *(f"warning: {text}" for text in self.warnings)])
+
+
+def report_of(O: RegressedOperator) -> Report:
+    """The report of a regression."""
+    engine, u = O.engine, as_tensor(O.pairs.u.values).detach()
+    residuals, n = engine.residuals.detach(), len(u)
+    mean = (u - u.mean(0)) * n / (n - 1) if n > 1 else u
+    unit = mean.square().sum().clamp(min=1e-300)
+    own = float(residuals.square().sum() / unit)
+    baselines, weights, error = _of_engine(O, engine, unit, own)
+    if O.pairs.groups is not None:
+        error = own = _by_groups(O, unit)
+    outliers = _outliers(residuals)
+    return Report(
+        n=n,
+        reading=f"{O.pairs.v.layout} to {O.pairs.u.layout}, model {O.model!r}",
+        error=error,
+        leave_one_out=own,
+        baselines=baselines,
+        weights=weights,
+        noise=_noise(residuals, mean),
+        outliers=outliers,
+        warnings=(*O.pairs.notes, *_warnings(n, error, baselines, outliers, O)),
+    )
+
+
+def _of_engine(
+    O: RegressedOperator, engine: Engine, unit: Tensor, own: float
+) -> tuple[dict[str, float], dict[str, float], float]:
+    """Leave-one-out errors of baselines, weights, and the expected error."""
+    if isinstance(engine, GeneralEngine):
+        answers = engine.answers
+        ordered = sorted(answers, key=lambda name: -answers[name].weight)
+        weights = {name: answers[name].weight for name in ordered}
+        known = [name for name in BASELINES if name in answers]
+        errors = {name: float(answers[name].residual.square().sum() / unit) for name in known}
+        return errors, weights, engine.error
+    others = {name: engine_for(name, O.pairs).residuals for name in COMPARED}
+    return {name: float(r.square().sum() / unit) for name, r in others.items()}, {}, own
+
+
+def _by_groups(O: RegressedOperator, unit: Tensor) -> float:
+    """The error when whole groups are left out."""
+    from .operator import _taken
+
+    groups = O.pairs.groups
+    assert groups is not None
+    u, total, variation = as_tensor(O.pairs.u.values).detach(), 0.0, 0.0
+    labels = np.unique(groups)
+    for part in np.array_split(labels, min(FOLDS, len(labels))):
+        held = np.isin(groups, part)
+        if held.all():
+            return float("nan")
+        rest = type(O)(_taken(O.pairs, np.flatnonzero(~held)), O.model)
+        asked = _taken(O.pairs, np.flatnonzero(held))
+        answers = rest(*_as_query(asked))
+        wrong = as_tensor(np.asarray(answers)).reshape(u[held].shape) - u[held]
+        total += float(wrong.square().sum())
+        variation += float((u[held] - u[~held].mean(0)).square().sum())
+    return total / max(variation, 1e-300)
+
+
+def _as_query(pairs: object) -> tuple[object]:
+    values = pairs.v.restore(pairs.v.array)  # type: ignore[attr-defined]
+    return (values,)
+
+
+def _outliers(residuals: Tensor) -> tuple[int, ...]:
+    """Examples whose squared error is far above the median."""
+    squares = residuals.flatten(1).square().sum(1)
+    if len(squares) < FEW:
+        return ()
+    limit = OUTLIER * squares.median().clamp(min=1e-300)
+    return tuple(torch.nonzero(squares > limit)[:, 0].tolist())
+
+
+def _noise(residuals: Tensor, mean: Tensor) -> float:
+    """The standard deviation of white noise, from second differences of the residuals."""
+    if residuals.shape[-1] < 3:
+        return float("nan")
+    second = residuals[..., 2:] - 2 * residuals[..., 1:-1] + residuals[..., :-2]
+    size = mean.square().mean().clamp(min=1e-300)
+    return float((second.square().mean() / 6 / size).sqrt())
+
+
+def _warnings(
+    n: int,
+    error: float,
+    baselines: dict[str, float],
+    outliers: tuple[int, ...],
+    O: RegressedOperator,
+) -> list[str]:
+    found = []
+    if n < FEW:
+        found.append(f"{n} example{'s' * (n > 1)}: leave-one-out says little. Give 5 or more.")
+    if outliers:
+        shown = ", ".join(map(str, outliers[:8]))
+        found.append(f"examples {shown} do not fit the others: check them, or O.drop them.")
+    if error > 0.95:
+        found.append("v explains next to nothing of u: the mean of the examples is as good.")
+    if isinstance(O.engine, FamilyEngine):
+        better = {name: value for name, value in baselines.items() if value < error}
+        if better:
+            name = min(better, key=better.__getitem__)
+            found.append(
+                f"the model {O.model!r} has a leave-one-out error of {error:.3g}, and {name} "
+                f"{better[name]:.3g}. Use model='general'."
+            )
+    return found
