@@ -34,7 +34,7 @@ from .left_out import solve_left_out
 from .systems import LOG_UNIT
 
 SMALLEST, LARGEST = 1e-11, 1e6  # of lambda
-ROWS = 4000  # equations that W is solved from, about
+ROWS = 1500  # equations that W is solved from, about
 CHUNK = 256  # functions that the network takes at once
 MOST_POINTS, FEWEST_POINTS = 100, 24  # of each example among these
 

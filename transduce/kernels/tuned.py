@@ -28,6 +28,10 @@ MOST = 1000  # examples that span an answer
 DIRECT = 128  # examples up to which the eigendecomposition is solved with
 
 
+Spectrum = tuple[Tensor, Tensor]
+"""Eigenvalues and eigenvectors."""
+
+
 @dataclass(frozen=True)
 class Choice:
     """What a fit chooses.
@@ -85,7 +89,7 @@ class TunedRidge(PerTask[TunedFit]):
         with torch.no_grad():
             width, ridge = self._choose(compared, numbers[compared.choosers], factors)
         choice = Choice(compared.metric, compared.unit, width, ridge, directions, factors)
-        return self._solve(compared.points, u, choice)
+        return self._solve(compared.points, u, choice, self._known(compared, width))
 
     def refit_task(
         self, fit: TunedFit, v: Float[Tensor, "n d"], u: Float[Tensor, "n q"]
@@ -103,6 +107,14 @@ class TunedRidge(PerTask[TunedFit]):
 
     def _kernel(self, a: Tensor, b: Tensor, choice: Choice) -> Float[Tensor, "m n"]:
         return self.comparison.kernel(a, b, choice.unit, choice.width)
+
+    def _known(self, compared: Compared, width: float) -> Spectrum | None:
+        """The spectrum of the kernel matrix, if all examples have chosen and need no gradients."""
+        if len(compared.choosers) < len(compared.v) or compared.v.requires_grad:
+            return None
+        which = self.comparison.widths.index(width)
+        values, vectors = compared.spectra
+        return values[which], vectors[which]
 
     def _factors(self, numbers: Float[Tensor, "n r"]) -> Float[Tensor, " r"]:
         """The factor of the ridge of each direction of u."""
@@ -125,14 +137,20 @@ class TunedRidge(PerTask[TunedFit]):
         best = int(errors.argmin())
         return self.comparison.widths[best // len(RIDGES)], RIDGES[best % len(RIDGES)]
 
-    def _solve(self, points: Float[Tensor, "n e"], u: Tensor, choice: Choice) -> TunedFit:
+    def _solve(
+        self,
+        points: Float[Tensor, "n e"],
+        u: Tensor,
+        choice: Choice,
+        known: Spectrum | None = None,
+    ) -> TunedFit:
         """Solve for the coefficients, with the residuals of all examples."""
         n, D = len(points), choice.directions
         kept = evenly(n, MOST)
         mean = u[kept].mean(0)
         K = self._kernel(points[kept], points[kept], choice)
         ridges = choice.ridge * (choice.factors if self.by_direction else choice.factors[:1])
-        alpha, residual = ridge_solutions(K, ridges, (u[kept] - mean) @ D.T)
+        alpha, residual = ridge_solutions(K, ridges, (u[kept] - mean) @ D.T, known)
         alpha, residual = alpha @ D, residual @ D
         intercept = mean - (K @ alpha).mean(0)
         if len(kept) < n:
@@ -148,9 +166,13 @@ class TunedRidge(PerTask[TunedFit]):
 
 
 def ridge_solutions(
-    K: Float[Tensor, "n n"], ridges: Float[Tensor, " k"], numbers: Float[Tensor, "n r"]
+    K: Float[Tensor, "n n"],
+    ridges: Float[Tensor, " k"],
+    numbers: Float[Tensor, "n r"],
+    known: Spectrum | None = None,
 ) -> tuple[Float[Tensor, "n r"], Float[Tensor, "n r"]]:
-    """Coefficients and leave-one-out residuals, each column with its own ridge or all with one."""
+    """Coefficients and leave-one-out residuals, each column with its own ridge or all with one.
+    known: the centred spectrum of K, if it is."""
     n = len(K)
     if n == 1:
         return torch.zeros_like(numbers), numbers
@@ -160,7 +182,7 @@ def ridge_solutions(
         P = P - sums @ sums.T / sums.sum()
         alpha = P @ numbers
         return alpha, alpha / P.diagonal()[:, None]
-    values, vectors = centred_spectrum(K)
+    values, vectors = centred_spectrum(K) if known is None else known
     inverse = 1 / (values[:, None] + ridges)  # (k, r)
     alpha = vectors @ (inverse * (vectors.T @ numbers))
     return alpha, alpha / (vectors.square() @ inverse)

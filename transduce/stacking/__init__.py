@@ -2,5 +2,6 @@
 
 from .fitting import TrustTraining as TrustTraining
 from .fitting import fit_trust as fit_trust
+from .fitting import ratio_to_best as ratio_to_best
 from .records import Records as Records
 from .records import collect as collect

@@ -74,6 +74,13 @@ def fit_trust(trust: Trust, records: Records, training: TrustTraining) -> float:
     return sum(last) / max(1, len(last))
 
 
+def ratio_to_best(trust: Trust, records: Records) -> float:
+    """The mean logarithm of the error in units of that of the best baseline."""
+    with torch.no_grad():
+        own, best, _ = compared(trust, records, list(range(len(ANSWERS))))
+    return float((own / best).log().mean())
+
+
 def among(of_answer: Float[Tensor, "b j k"]) -> Float[Tensor, "b j k"]:
     """Descriptions of some answers: their errors are compared with the least among these."""
     gap = of_answer[..., 1] - of_answer[..., 1].min(1, keepdim=True).values
@@ -91,17 +98,22 @@ def kept_answers(left_out: float, generator: torch.Generator) -> list[int]:
 
 def trust_loss(trust: Trust, records: Records, which: list[int], worse: float) -> Tensor:
     """The loss of weighing these answers."""
+    own, best, error = compared(trust, records, which)
+    ratio = (own / best).log()
+    reported = (error.clamp(min=FLOOR).log() - own.detach().log()).clamp(-6, 6)
+    penalty = worse * (ratio - math.log(1.1)).clamp(min=0)
+    return (ratio + penalty).mean() + reported.square().mean() / 4
+
+
+def compared(
+    trust: Trust, records: Records, which: list[int]
+) -> tuple[Float[Tensor, " b"], Float[Tensor, " b"], Float[Tensor, " b"]]:
+    """The error of the weighed sum, that of the best baseline, and the expected error."""
     index = torch.tensor(which)
     gram, of_answer = records.gram[:, index][:, :, index], among(records.of_answer[:, index])
     w, error = trust.weigh(gram, of_answer, records.of_task, which)
     E = records.errors[:, index][:, :, index]
     own = (w[:, None] @ E @ w[..., None])[:, 0, 0].clamp(min=FLOOR)
-    compared = [
-        which.index(ANSWERS.index(name)) for name in BASELINES if ANSWERS.index(name) in which
-    ]
-    best = E.diagonal(dim1=1, dim2=2)[:, compared].min(1).values.clamp(min=FLOOR)
-    ratio = (own / best).log()
-    reported = (error.clamp(min=FLOOR).log() - own.detach().log()).clamp(-6, 6)
-    return (
-        ratio + worse * (ratio - math.log(1.1)).clamp(min=0)
-    ).mean() + reported.square().mean() / 4
+    simple = [which.index(k) for k in map(ANSWERS.index, BASELINES) if k in which]
+    best = E.diagonal(dim1=1, dim2=2)[:, simple].min(1).values.clamp(min=FLOOR)
+    return own, best, error
