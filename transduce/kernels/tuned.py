@@ -14,7 +14,7 @@ standard deviation: directions that vary little carry more noise.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float
@@ -25,7 +25,7 @@ from .per_task import PerTask, TaskFit
 
 RIDGES = tuple(10.0**k for k in range(-10, 3))
 MOST = 1000  # examples that span an answer
-DIRECT = 128  # examples up to which the eigendecomposition is solved with
+DIRECT = 48  # examples up to which the eigendecomposition is solved with
 
 
 Spectrum = tuple[Tensor, Tensor]
@@ -41,7 +41,7 @@ class Choice:
         unit: the unit of squares or squared distances.
         width: of the kernel in this unit.
         ridge: lambda.
-        directions: of u, orthonormal.
+        directions: of u, orthonormal; None if all have the same ridge.
         factors: of the ridge of each direction.
     """
 
@@ -49,7 +49,7 @@ class Choice:
     unit: Float[Tensor, ""]
     width: float
     ridge: float
-    directions: Float[Tensor, "r q"]
+    directions: Float[Tensor, "r q"] | None
     factors: Float[Tensor, " r"]
 
 
@@ -84,22 +84,20 @@ class TunedRidge(PerTask[TunedFit]):
 
     def fit_task(self, v: Float[Tensor, "n d"], u: Float[Tensor, "n q"]) -> TunedFit:
         compared = self.comparison.of(v)
-        numbers, directions = in_span(u - u.mean(0))
-        factors = self._factors(numbers)
+        centred = u - u.mean(0)
+        directions, factors = self._directions(centred)
+        few = compared.choosers
         with torch.no_grad():
-            width, ridge = self._choose(compared, numbers[compared.choosers], factors)
+            numbers = rotated(centred[few]) if directions is None else centred[few] @ directions.T
+            width, ridge = self._choose(compared, numbers, factors)
         choice = Choice(compared.metric, compared.unit, width, ridge, directions, factors)
         return self._solve(compared.points, u, choice, self._known(compared, width))
 
     def refit_task(
         self, fit: TunedFit, v: Float[Tensor, "n d"], u: Float[Tensor, "n q"]
     ) -> TunedFit:
-        """Metric, unit, width and ridge stay."""
-        choice = fit.choice
-        if not self.by_direction:
-            numbers, directions = in_span(u - u.mean(0))
-            choice = replace(choice, directions=directions, factors=self._factors(numbers))
-        return self._solve(self.comparison.metric(choice.metric, v), u, choice)
+        """Metric, unit, width, ridge and directions stay."""
+        return self._solve(self.comparison.metric(fit.choice.metric, v), u, fit.choice)
 
     def answer_task(self, fit: TunedFit, v: Float[Tensor, "m d"]) -> Float[Tensor, "m q"]:
         points = self.comparison.metric(fit.choice.metric, v)
@@ -116,12 +114,13 @@ class TunedRidge(PerTask[TunedFit]):
         values, vectors = compared.spectra
         return values[which], vectors[which]
 
-    def _factors(self, numbers: Float[Tensor, "n r"]) -> Float[Tensor, " r"]:
-        """The factor of the ridge of each direction of u."""
-        size = numbers.square().sum(0).sqrt()
+    def _directions(self, u: Float[Tensor, "n q"]) -> tuple[Tensor | None, Float[Tensor, " r"]]:
+        """The directions of u, if these have ridges of their own, and the factors of the ridges."""
         if not self.by_direction:
-            return torch.ones_like(size)
-        return (size[0] / size.clamp(min=1e-9 * size[0] + 1e-300)).clamp(max=1e9)
+            return None, u.new_ones(1)
+        _, size, directions = torch.linalg.svd(u, full_matrices=False)
+        least = 1e-9 * size[0] + 1e-300
+        return directions, (size[0] / size.clamp(min=least)).clamp(max=1e9)
 
     def _choose(self, compared: Compared, numbers: Tensor, factors: Tensor) -> tuple[float, float]:
         """The width and the ridge of least leave-one-out error."""
@@ -129,7 +128,7 @@ class TunedRidge(PerTask[TunedFit]):
         if values.shape[-1] == 0:
             return self.comparison.widths[0], 1.0
         lambdas = torch.tensor(RIDGES, dtype=values.dtype, device=values.device)
-        ridges = lambdas[:, None] * (factors if self.by_direction else factors[:1])
+        ridges = lambdas[:, None] * factors
         inverse = 1 / (values[:, None, :, None] + ridges[:, None])  # (w, ridges, k, r)
         alpha = vectors[:, None] @ (inverse * (vectors.mT @ numbers)[:, None])
         diagonal = vectors.square()[:, None] @ inverse
@@ -149,9 +148,12 @@ class TunedRidge(PerTask[TunedFit]):
         kept = evenly(n, MOST)
         mean = u[kept].mean(0)
         K = self._kernel(points[kept], points[kept], choice)
-        ridges = choice.ridge * (choice.factors if self.by_direction else choice.factors[:1])
-        alpha, residual = ridge_solutions(K, ridges, (u[kept] - mean) @ D.T, known)
-        alpha, residual = alpha @ D, residual @ D
+        centred, ridges = u[kept] - mean, choice.ridge * choice.factors
+        if D is None:
+            alpha, residual = ridge_solutions(K, ridges, centred, known)
+        else:
+            found = ridge_solutions(K, ridges, centred @ D.T, known)
+            alpha, residual = (part @ D for part in found)
         intercept = mean - (K @ alpha).mean(0)
         if len(kept) < n:
             answers = self._kernel(points, points[kept], choice) @ alpha + intercept
@@ -188,7 +190,6 @@ def ridge_solutions(
     return alpha, alpha / (vectors.square() @ inverse)
 
 
-def in_span(u: Float[Tensor, "n q"]) -> tuple[Float[Tensor, "n r"], Float[Tensor, "r q"]]:
-    """u = numbers directions, with orthonormal directions by decreasing variance."""
-    left, size, directions = torch.linalg.svd(u, full_matrices=False)
-    return left * size, directions
+def rotated(u: Float[Tensor, "n q"]) -> Float[Tensor, "n r"]:
+    """u in coordinates of its own span: shorter rows with the same inner products."""
+    return u if u.shape[1] <= len(u) else torch.linalg.qr(u.T, mode="r").R.T

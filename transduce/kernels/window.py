@@ -27,8 +27,9 @@ REACHES = (2, 7, 20)
 INNER = 2  # reach of the values whose products take part
 RIDGES = (1e-9, 1e-6, 1e-4, 1e-2)
 FIRST_RIDGE = 1e-6  # with which the window is chosen
-FOLDS = 32  # examples are left out in so many groups, one by one if there are fewer
-ROWS = 60_000  # equations, about
+FOLDS = 20  # examples are left out in so many groups, one by one if there are fewer
+ROWS = 60_000  # equations of the law, about
+CHOOSING_ROWS = 4_000  # equations that choose window and ridge, about
 
 
 class Sums(NamedTuple):
@@ -105,33 +106,30 @@ class WindowRidge(PerTask[WindowFit]):
 
     def fit_task(self, v: Float[Tensor, "n d"], u: Float[Tensor, "n q"]) -> WindowFit:
         mean, offset, size = v.mean(), u.mean(), v.std().clamp(min=1e-300)
-        stride = max(1, len(v) * self.U.points // ROWS)
         f, y = self._curves((v - mean) / size), self._outputs(u - offset)
         with torch.no_grad():
-            widest = self._features(f, self.reaches[-1], True, stride)
-            sums = _sums(widest, y[:, ::stride])
-            tried = {}
-            for reach in self.reaches:
-                for products in (False, True):
-                    index = self._columns(reach, products)
-                    tried[reach, products] = _error(
-                        widest, y[:, ::stride], sums, index, FIRST_RIDGE
-                    )
-            reach, products = min(tried, key=tried.__getitem__)
-            index = self._columns(reach, products)
-            of_ridge = {r: _error(widest, y[:, ::stride], sums, index, r) for r in RIDGES}
-            ridge = min(of_ridge, key=of_ridge.__getitem__) * sums.columns(index).unit()
+            reach, products, share = self._choose(f, y)
         units = {"mean": mean, "size": size, "offset": offset}
-        return self._solved(f, y, stride, reach, products, ridge, units)
+        return self._solved(f, y, reach, products, share, units)
+
+    def _choose(self, f: Tensor, y: Tensor) -> tuple[int, bool, float]:
+        """The reach, whether products take part, and the ridge as a share of squares."""
+        stride = max(1, len(f) * self.U.points // CHOOSING_ROWS)
+        widest, y = self._features(f, self.reaches[-1], True, stride), y[:, ::stride]
+        sums, windows = _sums(widest, y), [(h, p) for h in self.reaches for p in (False, True)]
+        tried = {w: _error(widest, y, sums, self._columns(*w), FIRST_RIDGE) for w in windows}
+        reach, products = min(tried, key=tried.__getitem__)
+        index = self._columns(reach, products)
+        of_ridge = {r: _error(widest, y, sums, index, r) for r in RIDGES}
+        return reach, products, min(of_ridge, key=of_ridge.__getitem__)
 
     def refit_task(
         self, fit: WindowFit, v: Float[Tensor, "n d"], u: Float[Tensor, "n q"]
     ) -> WindowFit:
         """Window, ridge and units stay."""
         f, y = self._curves((v - fit.mean) / fit.size), self._outputs(u - fit.offset)
-        stride = max(1, len(v) * self.U.points // ROWS)
         units = {"mean": fit.mean, "size": fit.size, "offset": fit.offset}
-        return self._solved(f, y, stride, fit.reach, fit.products, fit.ridge, units)
+        return self._solved(f, y, fit.reach, fit.products, fit.ridge, units)
 
     def answer_task(self, fit: WindowFit, v: Float[Tensor, "m d"]) -> Float[Tensor, "m q"]:
         f = self._features(self._curves((v - fit.mean) / fit.size), fit.reach, fit.products, 1)
@@ -141,14 +139,15 @@ class WindowRidge(PerTask[WindowFit]):
         self,
         f: Tensor,
         y: Tensor,
-        stride: int,
         reach: int,
         products: bool,
-        ridge: Tensor,
+        ridge: float | Tensor,
         units: dict[str, Tensor],
     ) -> WindowFit:
+        stride = max(1, len(f) * self.U.points // ROWS)
         features = self._features(f, reach, products, 1)
         sums = _sums(features[:, ::stride], y[:, ::stride])
+        ridge = ridge if isinstance(ridge, Tensor) else ridge * sums.unit()
         if len(f) > 1:
             residual = (y - features @ sums.without(ridge)[sums.fold]).mT.flatten(1)
         else:
