@@ -5,6 +5,13 @@
 
 The weights depend on the leave-one-out residuals of all answers. They sum to 1, so every answer
 that shifts with u makes the sum shift with it.
+
+Queries far from all examples make some answers explode. Each answer may therefore exceed the
+examples' largest deviation from their mean only by a factor
+
+    1.3 + (1 / (e_j + 1 / 2n) - 1) / 2
+
+which is the larger, the smaller the leave-one-out error e_j in units of the mean's.
 """
 
 from __future__ import annotations
@@ -35,6 +42,8 @@ class StackFit(Fit):
         error: expected squared error of the sum in units of that of the mean of the examples.
         honesty: root of the expected squared error in units of the leave-one-out error.
         least: added to squared residuals at each point.
+        mean: of the examples' u.
+        limit: largest deviation of each answer from it.
     """
 
     residual: Float[Tensor, "b n q"]
@@ -45,6 +54,8 @@ class StackFit(Fit):
     error: Float[Tensor, " b"]
     honesty: Float[Tensor, " b"]
     least: Float[Tensor, "b 1 1"]
+    mean: Float[Tensor, "b 1 1 q"]
+    limit: Float[Tensor, "b j 1 q"]
 
 
 class Stack(Kappa[StackFit, Reading]):
@@ -123,7 +134,9 @@ class Stack(Kappa[StackFit, Reading]):
         found = [k(f, v) for k, f in zip(self._kernels(), fit.fits[:count], strict=True)]
         each = zip(self.bases, self._corrections(), fit.fits[count:], strict=True)
         found += [found[base] + kernel(f, v) for base, kernel, f in each]
-        return torch.stack(found, 1)
+        mean, limit = fit.mean.to(v), fit.limit.to(v)
+        beyond = torch.stack(found, 1) - mean
+        return mean + torch.minimum(torch.maximum(beyond, -limit), limit)
 
     def forward(self, fit: StackFit, v: Float[Tensor, "b m d_v"]) -> Float[Tensor, "b m d_u"]:
         answers = self.answers(fit, v)
@@ -163,7 +176,23 @@ class Stack(Kappa[StackFit, Reading]):
             error=error,
             honesty=honesty,
             least=least,
+            **_limits(u.double(), residuals, there.double()),
         )
+
+
+def _limits(
+    u: Float[Tensor, "b n q"], residuals: Float[Tensor, "b j n q"], there: Float[Tensor, "b n"]
+) -> dict[str, Tensor]:
+    """The mean of the examples, and how far answers may deviate from it."""
+    n = there.sum(1).clamp(min=1)[:, None, None]
+    mean = (u * there[..., None]).sum(1, keepdim=True) / n
+    away = (u - mean).abs() * there[..., None]
+    size = (away.square().sum((1, 2), keepdim=True) / (n * u.shape[2])).sqrt()
+    errors = (residuals.square() * there[:, None, :, None]).sum((2, 3))
+    errors = errors / errors[:, :1].clamp(min=1e-300) + 1 / (2 * n[..., 0])
+    factor = 1.3 + (1 / errors - 1).clamp(min=0) / 2
+    largest = away.max(1, keepdim=True).values + size / 4
+    return {"mean": mean[:, None], "limit": largest[:, None] * factor[..., None, None]}
 
 
 def disagreement(
