@@ -32,9 +32,15 @@ def as_tensor(values: object) -> Tensor:
 
 
 @lru_cache(maxsize=8)
-def pretrained(name: str) -> Transducer:
-    """A model by name, loaded once."""
+def _bundled(name: str) -> Transducer:
     return Transducer.from_pretrained(name)
+
+
+def regressor_for(name: str) -> Regressor:
+    """A baseline, a bundled model, which is loaded once, or the model in a file."""
+    if name in BASELINES:
+        return baseline(name)
+    return Transducer.from_pretrained(name) if name.endswith(".safetensors") else _bundled(name)
 
 
 class Engine(ABC):
@@ -185,12 +191,11 @@ class FamilyEngine(Engine):
         return torch.stack(found)
 
 
-def engine_for(name: str, pairs: Pairs) -> Engine:
-    """The engine of this name, conditioned on the pairs."""
-    if name in BASELINES:
-        return FamilyEngine(baseline(name), pairs, name)
-    T = pretrained(name)
-    return GeneralEngine(T, pairs) if T.V.adapts else FamilyEngine(T, pairs, name)
+def engine_for(regressor: Regressor, pairs: Pairs, name: str) -> Engine:
+    """The engine of a regressor, conditioned on the pairs."""
+    if isinstance(regressor, Transducer) and regressor.V.adapts:
+        return GeneralEngine(regressor, pairs)
+    return FamilyEngine(regressor, pairs, name)
 
 
 def space_of(f: Functions) -> Sampled | Values:

@@ -12,9 +12,9 @@ from torch import Tensor
 
 from ..files import PathLike
 from ..inputs import Functions, Grid, Pairs, Query, read_pairs, read_query
-from ..types import Index, TransduceError
+from ..types import Index, Regressor, TransduceError
 from . import saving
-from .engines import Engine, GeneralEngine, as_tensor, engine_for
+from .engines import Engine, GeneralEngine, as_tensor, engine_for, regressor_for
 from .novelty import novelty_of
 from .report import Report, report_of
 
@@ -28,11 +28,13 @@ class RegressedOperator:
     Args:
         pairs: the examples.
         model: the name of the model.
+        regressor: the model, if it is loaded already.
     """
 
-    def __init__(self, pairs: Pairs, model: str):
+    def __init__(self, pairs: Pairs, model: str, regressor: Regressor | None = None):
         self.pairs, self.model = pairs, model
-        self.engine: Engine = engine_for(model, pairs)
+        self.regressor = regressor or regressor_for(model)
+        self.engine: Engine = engine_for(self.regressor, pairs, model)
 
     def __len__(self) -> int:
         return len(self.pairs)
@@ -92,7 +94,7 @@ class RegressedOperator:
                 f"{more.u.layout.shape}; expected {self.pairs.v.layout.shape} and "
                 f"{self.pairs.u.layout.shape}, as the examples have. Interpolate them."
             )
-        return RegressedOperator(_joined(self.pairs, more), self.model)
+        return RegressedOperator(_joined(self.pairs, more), self.model, self.regressor)
 
     def drop(self, which: Index) -> RegressedOperator:
         """The operator without some examples.
@@ -108,7 +110,7 @@ class RegressedOperator:
             raise TransduceError(
                 f"dropping {which} leaves none of {n} examples; expected at least one to stay."
             )
-        return RegressedOperator(_taken(self.pairs, rows), self.model)
+        return RegressedOperator(_taken(self.pairs, rows), self.model, self.regressor)
 
     def report(self) -> Report:
         """What leave-one-out says: the error of the answer and of each baseline, the weights, an
@@ -145,14 +147,14 @@ class RegressedOperator:
         answers = as_tensor(self.pairs.u.values).detach() - self.engine.residuals.detach()
         return self._restored(answers, None, None)
 
-    def export(self, path: PathLike, force: bool = False) -> object:
+    def export(self, path: PathLike, at: object = None, force: bool = False) -> object:
         """Write the operator as an ONNX graph: see docs/export.md."""
         if not isinstance(self.engine, GeneralEngine):
             raise TransduceError(
                 f"exporting the model {self.model!r} through regress; expected the general model. "
                 "Use Transducer.from_pretrained(...).regress(ExampleSet(v, u)).export."
             )
-        return self.engine.O.export(path, force=force)
+        return self.engine.O.export(path, at=_unit(self._grid(at)), force=force)
 
     def _x(self, name: str) -> np.ndarray | None:
         grid = getattr(self.pairs, name).grid

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from ..kernels.general import BASELINES
-from .engines import Engine, FamilyEngine, GeneralEngine, as_tensor, engine_for
+from .engines import Engine, FamilyEngine, GeneralEngine, as_tensor, engine_for, regressor_for
 
 if TYPE_CHECKING:
     from .operator import RegressedOperator
@@ -103,7 +103,7 @@ def _of_engine(
         known = [name for name in BASELINES if name in answers]
         errors = {name: float(answers[name].residual.square().sum() / unit) for name in known}
         return errors, weights, engine.error
-    others = {name: engine_for(name, O.pairs).residuals for name in COMPARED}
+    others = {name: engine_for(regressor_for(name), O.pairs, name).residuals for name in COMPARED}
     return {name: float(r.square().sum() / unit) for name, r in others.items()}, {}, own
 
 
@@ -119,7 +119,7 @@ def _by_groups(O: RegressedOperator, unit: Tensor) -> float:
         held = np.isin(groups, part)
         if held.all():
             return float("nan")
-        rest = type(O)(_taken(O.pairs, np.flatnonzero(~held)), O.model)
+        rest = type(O)(_taken(O.pairs, np.flatnonzero(~held)), O.model, O.regressor)
         asked = _taken(O.pairs, np.flatnonzero(held))
         answers = rest(*_as_query(asked))
         wrong = as_tensor(np.asarray(answers)).reshape(u[held].shape) - u[held]
