@@ -63,7 +63,7 @@ class Metric(Part):
         if self.matrix is None:
             return centred
         functions, parameters = centred[:, : self.own.size], centred[:, self.own.size :]
-        channels = functions.unflatten(-1, (self.own.channels, -1)) @ self.matrix.T
+        channels = functions.unflatten(-1, (self.own.channels, -1)) @ self.matrix.to(v).T
         return torch.cat([channels.flatten(-2), parameters], -1)
 
 

@@ -61,7 +61,7 @@ class Moved(PerTask[F]):
 
     def moved(self, v: Float[Tensor, "n d"]) -> Float[Tensor, "n q"]:
         """v at the positions of U."""
-        channels = v.unflatten(-1, (self.V.channels, -1)) @ self.onto.T
+        channels = v.unflatten(-1, (self.V.channels, -1)) @ self.onto.to(v).T
         return channels.flatten(-2)
 
 

@@ -140,8 +140,7 @@ def describe(
     with_best = with_best / (size * size.gather(1, best[:, None]))
     with_mean = gram[:, 0] / (size * size[:, :1])
     peak = errors.max(-1).values / total
-    median = (errors.median(-1).values * n[:, None] / total).clamp(min=1e-6).log()
-    count = n.log()[:, None].expand_as(logs)
+    median = (_median(errors, there) * n[:, None] / total).clamp(min=1e-6).log()
     of_answer = torch.stack(
         [
             logs.clamp(min=-12) / 4,
@@ -151,11 +150,18 @@ def describe(
             with_best,
             with_mean,
             peak,
-            median / 3 + 0 * count,
+            median / 3,
         ],
         -1,
     )
     return gram, of_answer, _of_task(r, gram, logs, best, n)
+
+
+def _median(errors: Float[Tensor, "b j n"], there: Float[Tensor, "b n"]) -> Float[Tensor, "b j"]:
+    """The lower median over the examples that are there."""
+    ordered = errors.masked_fill(there[:, None] == 0, torch.inf).sort(-1).values
+    middle = ((there.sum(1).long() - 1) // 2).clamp(min=0)
+    return ordered.gather(2, middle[:, None, None].expand(-1, errors.shape[1], 1))[..., 0]
 
 
 def _of_task(

@@ -14,7 +14,7 @@ standard deviation: directions that vary little carry more noise.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float
@@ -22,6 +22,7 @@ from torch import Tensor
 
 from .comparison import Compared, Comparison, centred_spectrum, evenly
 from .per_task import PerTask, TaskFit
+from .systems import identity_like
 
 RIDGES = tuple(10.0**k for k in range(-10, 3))
 MOST = 1000  # examples that span an answer
@@ -80,9 +81,9 @@ class TunedRidge(PerTask[TunedFit]):
 
     def fit_task(self, v: Float[Tensor, "n d"], u: Float[Tensor, "n q"]) -> TunedFit:
         compared = self.comparison.of(v)
-        numbers, directions = in_span(u - u.mean(0))
-        factors = self._factors(numbers)
         with torch.no_grad():
+            numbers, directions = in_span(u - u.mean(0))
+            factors = self._factors(numbers)
             width, ridge = self._choose(compared, numbers[compared.choosers], factors)
         choice = Choice(compared.metric, compared.unit, width, ridge, directions, factors)
         return self._solve(compared.points, u, choice)
@@ -90,12 +91,8 @@ class TunedRidge(PerTask[TunedFit]):
     def refit_task(
         self, fit: TunedFit, v: Float[Tensor, "n d"], u: Float[Tensor, "n q"]
     ) -> TunedFit:
-        """Metric, unit, width and ridge stay."""
-        choice = fit.choice
-        if not self.by_direction:
-            numbers, directions = in_span(u - u.mean(0))
-            choice = replace(choice, directions=directions, factors=self._factors(numbers))
-        return self._solve(self.comparison.metric(choice.metric, v), u, choice)
+        """Metric, unit, width, ridge and directions stay."""
+        return self._solve(self.comparison.metric(fit.choice.metric, v), u, fit.choice)
 
     def answer_task(self, fit: TunedFit, v: Float[Tensor, "m d"]) -> Float[Tensor, "m q"]:
         points = self.comparison.metric(fit.choice.metric, v)
@@ -127,13 +124,15 @@ class TunedRidge(PerTask[TunedFit]):
 
     def _solve(self, points: Float[Tensor, "n e"], u: Tensor, choice: Choice) -> TunedFit:
         """Solve for the coefficients, with the residuals of all examples."""
-        n, D = len(points), choice.directions
+        n = len(points)
         kept = evenly(n, MOST)
         mean = u[kept].mean(0)
         K = self._kernel(points[kept], points[kept], choice)
-        ridges = choice.ridge * (choice.factors if self.by_direction else choice.factors[:1])
-        alpha, residual = ridge_solutions(K, ridges, (u[kept] - mean) @ D.T)
-        alpha, residual = alpha @ D, residual @ D
+        if self.by_direction:
+            D, ridges = choice.directions, choice.ridge * choice.factors
+            alpha, residual = (f @ D for f in ridge_solutions(K, ridges, (u[kept] - mean) @ D.T))
+        else:
+            alpha, residual = ridge_solutions(K, K.new_tensor([choice.ridge]), u[kept] - mean)
         intercept = mean - (K @ alpha).mean(0)
         if len(kept) < n:
             answers = self._kernel(points, points[kept], choice) @ alpha + intercept
@@ -150,16 +149,20 @@ class TunedRidge(PerTask[TunedFit]):
 def ridge_solutions(
     K: Float[Tensor, "n n"], ridges: Float[Tensor, " k"], numbers: Float[Tensor, "n r"]
 ) -> tuple[Float[Tensor, "n r"], Float[Tensor, "n r"]]:
-    """Coefficients and leave-one-out residuals, each column with its own ridge or all with one."""
+    """Coefficients and leave-one-out residuals, each column with its own ridge or all with one.
+
+    Eigenvectors of equal eigenvalues have no derivative: with gradients, systems are inverted.
+    """
     n = len(K)
     if n == 1:
         return torch.zeros_like(numbers), numbers
-    if len(ridges) == 1 and n > DIRECT:
-        P = torch.linalg.inv(K + ridges * torch.eye(n, dtype=K.dtype, device=K.device))
-        sums = P.sum(1, keepdim=True)
-        P = P - sums @ sums.T / sums.sum()
-        alpha = P @ numbers
-        return alpha, alpha / P.diagonal()[:, None]
+    if K.requires_grad or (len(ridges) == 1 and n > DIRECT):
+        P = torch.linalg.inv(K + ridges[:, None, None] * identity_like(K))
+        sums = P.sum(2, keepdim=True)
+        P = P - sums @ sums.mT / sums.sum(1, keepdim=True)  # (k, n, n)
+        alpha = P @ numbers if len(P) == 1 else P @ numbers.T[..., None]
+        alpha = alpha[0] if len(P) == 1 else alpha[..., 0].T
+        return alpha, alpha / P.diagonal(dim1=1, dim2=2).T
     values, vectors = centred_spectrum(K)
     inverse = 1 / (values[:, None] + ridges)  # (k, r)
     alpha = vectors @ (inverse * (vectors.T @ numbers))
