@@ -201,7 +201,7 @@ class CurveNetwork(Part):
         x = torch.linspace(-1, 1, self.points).to(raw).expand_as(raw)
         one = torch.ones_like(x)
         inputs = torch.stack([raw, centred, raw @ I, centred @ I, x, one], -1).flatten(0, 1)
-        each = z.repeat_interleave(raw.shape[1], 0)
+        each = z[:, None].expand(-1, raw.shape[1], -1).flatten(0, 1)
         h = self.lift(inputs)
         for step in self.steps:
             h = step(h, each)

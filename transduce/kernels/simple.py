@@ -35,7 +35,7 @@ class Constant(PerTask[MeanFit]):
         return MeanFit(residual=(u - mean) * n / (n - 1) if n > 1 else u, mean=mean)
 
     def answer_task(self, fit: MeanFit, v: Float[Tensor, "m d"]) -> Float[Tensor, "m q"]:
-        return fit.mean.expand(len(v), -1)
+        return fit.mean.expand(v.shape[0], -1)
 
 
 @dataclass(frozen=True, kw_only=True)

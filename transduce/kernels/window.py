@@ -179,7 +179,7 @@ class WindowRidge(PerTask[WindowFit]):
         def shifted(k: int) -> Float[Tensor, "n c s"]:
             return f[..., (index + k).clamp(0, points - 1)]
 
-        parts = [self.place[::stride].to(f).T.expand(len(f), -1, -1)]
+        parts = [self.place[::stride].to(f).T.expand(f.shape[0], -1, -1)]
         if self.far:
             parts.append(_blocks(f)[..., ::stride].flatten(1, 2))
         if products:

@@ -10,11 +10,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ..exporting import Exported
 from ..files import PathLike
 from ..inputs import Functions, Grid, Pairs, Query, read_pairs, read_query
 from ..types import Index, TransduceError
-from . import saving
-from .engines import Engine, GeneralEngine, as_tensor, engine_for
+from . import onnx, saving
+from .engines import Engine, as_tensor, engine_for
 from .novelty import novelty_of
 from .report import Report, report_of
 
@@ -145,14 +146,15 @@ class RegressedOperator:
         answers = as_tensor(self.pairs.u.values).detach() - self.engine.residuals.detach()
         return self._restored(answers, None, None)
 
-    def export(self, path: PathLike, force: bool = False) -> object:
-        """Write the operator as an ONNX graph: see docs/export.md."""
-        if not isinstance(self.engine, GeneralEngine):
-            raise TransduceError(
-                f"exporting the model {self.model!r} through regress; expected the general model. "
-                "Use Transducer.from_pretrained(...).regress(ExampleSet(v, u)).export."
-            )
-        return self.engine.O.export(path, force=force)
+    def export(self, path: PathLike, force: bool = False) -> Exported:
+        """Write the operator as an ONNX graph in double precision, in the shapes, units and order
+        of points of the examples: see docs/export.md.
+
+        Args:
+            path: of the .onnx file.
+            force: whether to replace a file.
+        """
+        return onnx.export(self, path, force)
 
     def _x(self, name: str) -> np.ndarray | None:
         grid = getattr(self.pairs, name).grid
