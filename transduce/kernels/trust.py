@@ -123,7 +123,8 @@ def describe(
     n = there.sum(1).clamp(min=1)
     flat = r.flatten(2)
     gram = flat @ flat.mT
-    unit = gram[:, :1, :1].clamp(min=1e-300)
+    largest = gram.diagonal(dim1=1, dim2=2).max(1).values[:, None, None]
+    unit = torch.maximum(gram[:, :1, :1], 1e-24 * largest).clamp(min=1e-300)  # 0 if u is constant
     floor = FLOOR * torch.eye(gram.shape[1], dtype=gram.dtype, device=gram.device)
     gram = gram / unit + floor
     errors = r.square().sum(-1) / unit  # (b, j, n)
@@ -133,7 +134,8 @@ def describe(
     gap = logs - logs.min(1, keepdim=True).values
     pick = best[:, None, None].expand(-1, 1, errors.shape[2])
     excess = errors - errors.gather(1, pick)
-    noise = (excess.square().sum(-1) - excess.sum(-1).square() / n[:, None]).clamp(min=0).sqrt()
+    noise = excess.square().sum(-1) - excess.sum(-1).square() / n[:, None]
+    noise = noise.clamp(min=1e-60).sqrt()  # a root has no derivative at 0
     significance = excess.sum(-1) / (noise + 1e-9 * total + 1e-30)
     size = total.sqrt()
     with_best = gram.gather(2, best[:, None, None].expand(-1, gram.shape[1], 1))[..., 0]

@@ -1,6 +1,6 @@
 """A regression as an ONNX graph in double precision, in the user's shapes, units and order of points.
 
-    v (m, *shape)  ->  u (m, *shape)
+v (m, *shape)  ->  u (m, *shape)
 """
 
 from __future__ import annotations

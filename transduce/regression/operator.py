@@ -86,7 +86,14 @@ class RegressedOperator:
     def add(self, v: object, u: object, parameters: object = None) -> RegressedOperator:
         """The operator of the examples and these pairs, which have the grids of the examples."""
         query = read_query(self.pairs, v, None, parameters)
-        more = read_pairs(v, u, x_v=self._x("v"), x_u=self._x("u"), parameters=parameters)
+        more = read_pairs(
+            v,
+            u,
+            x_v=self._x("v"),
+            x_u=self._x("u"),
+            channels=self.pairs.channels,
+            parameters=parameters,
+        )
         if more.u.layout.shape != self.pairs.u.layout.shape or not query.same_grid:
             raise TransduceError(
                 f"new pairs have v of shape {more.v.layout.shape} and u of shape "
@@ -109,7 +116,7 @@ class RegressedOperator:
             raise TransduceError(
                 f"dropping {which} leaves none of {n} examples; expected at least one to stay."
             )
-        return RegressedOperator(_taken(self.pairs, rows), self.model)
+        return RegressedOperator(self.pairs.take(rows), self.model)
 
     def report(self) -> Report:
         """What leave-one-out says: the error of the answer and of each baseline, the weights, an
@@ -186,18 +193,6 @@ class RegressedOperator:
 
 def _unit(grid: Grid | None) -> Tensor | None:
     return None if grid is None else torch.from_numpy(grid.unit)
-
-
-def _taken(pairs: Pairs, rows: np.ndarray) -> Pairs:
-    """Some of the pairs."""
-    return replace(
-        pairs,
-        v=pairs.v.take(rows),
-        u=pairs.u.take(rows),
-        parameters=None if pairs.parameters is None else pairs.parameters[rows],
-        groups=None if pairs.groups is None else pairs.groups[rows],
-        rows=pairs.rows[rows],
-    )
 
 
 def _appended(f: Functions, g: Functions) -> Functions:
