@@ -63,7 +63,7 @@ def test_other_channels_of_queries():
 
 @pytest.mark.parametrize("at", [7, [0.5, 0.7]])
 def test_numbers_have_no_other_points(at):
-    with pytest.raises(TransduceError, match="without positions. Leave out at"):
+    with pytest.raises(TransduceError, match=r"without positions\. Leave out at"):
         transduce.regress(V, U[:, :3])(QUERY, at=at)
 
 

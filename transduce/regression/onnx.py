@@ -1,4 +1,4 @@
-"""A regression as an ONNX graph in double precision, in the user's shapes, units and order of points.
+"""A regression as an ONNX graph in double precision, in the user's shapes and order of points.
 
 v (m, *shape)  ->  u (m, *shape)
 """

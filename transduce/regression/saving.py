@@ -36,7 +36,11 @@ def save(O: RegressedOperator, path: Path, force: bool) -> None:
         value = getattr(pairs, name)
         if value is not None:
             arrays[name] = torch.from_numpy(np.ascontiguousarray(value))
-    about = {"model": O.model, "notes": list(pairs.notes), "channels": pairs.channels}
+    about: dict[str, object] = {
+        "model": O.model,
+        "notes": list(pairs.notes),
+        "channels": pairs.channels,
+    }
     for name in ("v", "u"):
         layout = getattr(pairs, name).layout
         about[name] = _described(layout)
