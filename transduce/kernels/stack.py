@@ -43,7 +43,7 @@ class StackFit(Fit):
         residuals: leave-one-out residuals of each answer.
         error: expected squared error of the sum in units of that of the mean of the examples.
         honesty: root of the expected squared error in units of the leave-one-out error.
-        least: added to squared residuals at each point.
+        size: root mean square of the residuals at each point, drawn to that of all points.
         mean: of the examples' u.
         limit: largest deviation of each answer from it, at queries no larger than the examples.
         power: of rho.
@@ -58,7 +58,7 @@ class StackFit(Fit):
     residuals: Float[Tensor, "b j n q"]
     error: Float[Tensor, " b"]
     honesty: Float[Tensor, " b"]
-    least: Float[Tensor, "b 1 1"]
+    size: Float[Tensor, "b 1 q"]
     mean: Float[Tensor, "b 1 1 q"]
     limit: Float[Tensor, "b j 1 q"]
     power: Float[Tensor, "b j 1 1"]
@@ -102,6 +102,13 @@ class Stack(Kappa[StackFit, Reading]):
         self.kernels, self.corrections = nn.ModuleList(kernels), nn.ModuleList(corrections)
         self.bases, self.trust, self.which = tuple(bases), trust, tuple(which)
         self.chunk = min(kernel.chunk for kernel in (*kernels, *corrections))
+
+    def train(self, mode: bool = True) -> Stack:
+        """Kernels stay in evaluation mode: the trust learns from their residuals."""
+        super().train(mode)
+        for part in (self.kernels, self.corrections):
+            part.eval()
+        return self
 
     def _kernels(self) -> tuple[Kappa, ...]:
         return tuple(cast(Kappa, kernel) for kernel in self.kernels)
@@ -154,9 +161,8 @@ class Stack(Kappa[StackFit, Reading]):
     def deviations(self, fit: StackFit, v: Float[Tensor, "b m d_v"]) -> Float[Tensor, "b m d_u"]:
         """By the residuals at each point and by how far the answers disagree; larger than at the
         examples as far as leave-one-out errors are too small."""
-        size = (fit.residual.double().square().mean(1, keepdim=True) + fit.least).sqrt()
         apart = disagreement(self.answers(fit, v).double(), fit.weights)
-        return fit.honesty[:, None, None] * torch.hypot(size, apart)
+        return fit.honesty[:, None, None] * torch.hypot(fit.size, apart)
 
     def _weighted(
         self, fits: list[Fit], v: Tensor, u: Tensor, mask: Tensor | None, known: StackFit | None
@@ -184,7 +190,7 @@ class Stack(Kappa[StackFit, Reading]):
             residuals=residuals,
             error=error,
             honesty=honesty,
-            least=least,
+            size=(squares.sum(1, keepdim=True) / n + least).sqrt(),
             **_limits(v.double(), u.double(), residuals, there.double()),
         )
 
