@@ -103,7 +103,8 @@ def export(
     check_writable(out, force, (".onnx",))
     T, domain = domains.opened(model)
     pairs = domain.read_examples(T, examples, domains.Request(v, u, x, at))
-    written = domain.regress(T, pairs, Path(model).stem).export(out, at=at, force=force)
+    where = {} if at is None else {"at": at}
+    written = domain.regress(T, pairs, Path(model).stem).export(out, **where, force=force)
     shapes = " -> ".join(
         f"{name} ({', '.join(map(str, ('m', *shape)))})"
         for name, shape in (("v", written.v), ("u", written.u))

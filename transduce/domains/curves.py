@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
-import numpy as np
-
 from ..inputs import Pairs, read_pairs
 from ..regression import RegressedOperator
 from ..storage import OpenFile, opened
@@ -41,7 +39,14 @@ class Curves(Domain[Regressor, Pairs, RegressedOperator]):
         with hint(), opened(source) as file:
             arrays = {key: file.fetch(getattr(request, key) or key) for key in "vu"}
             x, parameters = _positions(file, arrays, request), _optional(file, (PARAMETERS,))
-        return read_pairs(**arrays, **x, parameters=parameters)
+        return read_pairs(
+            arrays["v"],
+            arrays["u"],
+            x=x.get("x"),
+            x_v=x.get("x_v"),
+            x_u=x.get("x_u"),
+            parameters=parameters,
+        )
 
     def read_queries(
         self, T: Regressor, source: PathLike, examples: Pairs, request: Request = DEFAULTS
@@ -57,7 +62,7 @@ class Curves(Domain[Regressor, Pairs, RegressedOperator]):
     def answer(
         self, O: RegressedOperator, queries: Queries, request: Request = DEFAULTS
     ) -> dict[str, Array]:
-        """The predictions; with positions x_u, unless they are coordinates of the predictions."""
+        """The predictions; with positions x_u, unless they are coordinates of the examples' u."""
         asked = {"at": request.at, "x": queries.x, "parameters": queries.parameters}
         if request.band is None:
             parts: Sequence[object] = (O(queries.v, **asked),)
@@ -66,7 +71,7 @@ class Curves(Domain[Regressor, Pairs, RegressedOperator]):
         ends = zip(ends_of(request.u or "u"), parts, strict=False)
         answers = {name: cast("Array", part) for name, part in ends}
         grid = O.pairs.u.grid
-        if grid is None or not grid.given or _labelled(parts[0]):
+        if grid is None or not grid.given or _labelled(O.pairs.u.template.empty):
             return answers
         x = grid.x if request.at is None else grid.resampled(request.at).x
         return answers | {POSITIONS["u"][0]: x}
@@ -112,14 +117,12 @@ def _positions(file: OpenFile, arrays: dict[str, Array], request: Request) -> di
     return {f"x_{key}": positions for key, positions in own.items() if positions is not None}
 
 
-def _last_dimension(f: Array) -> str:
+def _last_dimension(f: object) -> str:
     """The name of the last dimension; "" if it has none."""
     dims = getattr(f, "dims", ())
     return str(dims[-1]) if dims else ""
 
 
 def _labelled(u: object) -> bool:
-    """Whether an answer has its positions as coordinates."""
-    return not isinstance(u, np.ndarray) and _last_dimension(cast("Array", u)) in getattr(
-        u, "coords", ()
-    )
+    """Whether the examples' u have their positions as coordinates."""
+    return _last_dimension(u) in getattr(u, "coords", ())

@@ -65,7 +65,7 @@ class Functions(Domain["Transducer", ExampleSet, "ConditionedOperator"]):
         answers = dict(zip(ends_of(request.u or "u"), parts, strict=False))
         if O.examples.x is None or at is not None:
             return answers
-        plain = {name: np.asarray(part) for name, part in answers.items()}
+        plain: dict[str, Array] = {name: np.asarray(part) for name, part in answers.items()}
         return plain | {request.x or "x": np.asarray(O.examples.x)}
 
     def report(self, O: ConditionedOperator, name: str = "") -> str:
