@@ -90,7 +90,8 @@ def check_vector_model(T: Transducer) -> None:
         V, U = type(T.V).__name__, type(T.U).__name__
         raise TransduceError(
             f"vectors=True with a model from {V} to {U}; expected SineModes, whose "
-            "coefficients are free. Use 'adr', or vectors=False."
+            "coefficients are free. Use 'adr', or vectors=False with model='general', which takes "
+            "any columns."
         )
 
 

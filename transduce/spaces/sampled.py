@@ -14,7 +14,6 @@ from functools import lru_cache
 import numpy as np
 import torch
 from jaxtyping import Float
-from scipy.interpolate import make_interp_spline
 from torch import Tensor
 
 from ..types import Array, Json, TransduceError
@@ -32,6 +31,8 @@ def spline_matrix(x: tuple[float, ...], at: tuple[float, ...]) -> Float[Tensor, 
     places = np.clip(at, x[0], x[-1])
     if len(x) == 1:
         return torch.ones(len(at), 1, dtype=torch.float64)
+    from scipy.interpolate import make_interp_spline
+
     spline = make_interp_spline(np.array(x), np.eye(len(x)), k=min(3, len(x) - 1))
     return torch.from_numpy(np.ascontiguousarray(spline(places)))
 
