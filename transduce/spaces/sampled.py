@@ -8,8 +8,8 @@ from one grid to another.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import lru_cache
+from collections.abc import Callable, Sequence
+from functools import lru_cache, wraps
 
 import numpy as np
 import torch
@@ -20,9 +20,26 @@ from ..types import Array, Json, TransduceError
 from .base import Space, grid_or_positions
 
 CLOSE = 1e-9  # positions that differ by less are the same
+KEPT = 2**18  # entries of a matrix that is kept for the next time
+
+Positions = tuple[float, ...]
 
 
-@lru_cache(maxsize=64)
+def kept_if_small(
+    make: Callable[[Positions, Positions], Tensor],
+) -> Callable[[Positions, Positions], Tensor]:
+    """The same function, whose last 64 matrices are kept, unless they are large."""
+    kept = lru_cache(maxsize=64)(make)
+
+    @wraps(make)
+    def matrix(x: Positions, at: Positions) -> Tensor:
+        return (kept if len(x) * len(at) <= KEPT else make)(x, at)
+
+    return matrix
+
+
+@kept_if_small
+@torch.inference_mode(False)  # kept matrices may be differentiated through later
 def spline_matrix(x: tuple[float, ...], at: tuple[float, ...]) -> Float[Tensor, "q p"]:
     """The matrix from values at x to the values of the interpolating spline at other positions.
     Positions outside x get the value at its nearer end."""
@@ -37,7 +54,8 @@ def spline_matrix(x: tuple[float, ...], at: tuple[float, ...]) -> Float[Tensor, 
     return torch.from_numpy(np.ascontiguousarray(spline(places)))
 
 
-@lru_cache(maxsize=64)
+@kept_if_small
+@torch.inference_mode(False)  # kept matrices may be differentiated through later
 def resampling(x: tuple[float, ...], at: tuple[float, ...]) -> Float[Tensor, "q p"]:
     """The matrix from values at x to values at other positions: interpolation, or, where x has many
     more positions, the spline through the new positions that fits the values best."""
