@@ -217,7 +217,7 @@ def test_xarray_keeps_what_is_true(pairs):
         (
             lambda v, u: (v[:, :4], u),
             "examples.v has 4 points, enough for 2 modes; this model reads 12. Give at least 14 "
-            "points",
+            "points, or use model='general'",
         ),
         (
             lambda v, u: (v.index_fill(1, torch.tensor([3]), torch.nan), u),

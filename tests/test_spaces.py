@@ -230,7 +230,8 @@ def test_functions_that_do_not_vanish_at_the_ends_are_told_so():
         # Scattered: where the ends are is not known.
         space.check(f + 1, torch.linspace(0, 1, 33), "v")
     with pytest.warns(
-        UserWarning, match=r"v is up to 1 at the ends of \[0, 1\]; .* Subtract a line"
+        UserWarning,
+        match=r"v is up to 1 at the ends of \[0, 1\]; .* Subtract a line.*model='general'",
     ):
         space.check(f + 1, None, "v")
 

@@ -101,6 +101,8 @@ class Space(nn.Module):
                 + (
                     "Add the missing axis."
                     if f.ndim < len(expected)
+                    else "Reshape it, or use model='general', which takes any channels."
+                    if self.dims == 1
                     else "Reshape it, or use a model made for it."
                 )
             )
@@ -141,6 +143,6 @@ def unit_positions(x: Tensor, dims: int, name: str) -> Float[Tensor, "p dims"]:
     if x.min() < 0 or x.max() > 1:
         raise TransduceError(
             f"{name} runs from {x.min():g} to {x.max():g}; expected within [0, 1]. Scale the "
-            "domain to that."
+            + ("domain to that." if dims > 1 else "domain to that, or use model='general'.")
         )
     return x.reshape(-1, dims)

@@ -85,11 +85,17 @@ class Modes(Space):
                 f"Give at least {' x '.join(str(self.points_for(want)) for want in wanted)} points"
             )
             if any(4 * have < want for have, want in zip(carried, wanted, strict=True)):
-                raise TransduceError(f"{problem}. {remedy}.")
+                raise TransduceError(f"{problem}. {remedy}{self._otherwise}.")
             warnings.warn(
-                f"{problem}: those above are taken to be zero. {remedy} for all.", stacklevel=5
+                f"{problem}: those above are taken to be zero. {remedy} for all{self._otherwise}.",
+                stacklevel=5,
             )
         return shape
+
+    @property
+    def _otherwise(self) -> str:
+        """Another remedy, which the general model is for functions of one variable."""
+        return ", or use model='general', which takes any grid" if self.dims == 1 else ""
 
     def encode(self, f: Tensor, x: Tensor | None = None) -> Tensor:
         c = self._encode_grid(f) if x is None else f @ self._scattered_encoder(x).to(f)
@@ -133,7 +139,7 @@ class Modes(Space):
         if len(x) < len(frequencies):
             raise TransduceError(
                 f"{len(x)} sensors are too few for the {len(frequencies)} coefficients of this "
-                f"model. Give at least {len(frequencies)}."
+                f"model. Give at least {len(frequencies)}{self._otherwise}."
             )
         basis = self.basis(x)
         # A little smoothness settles what the gaps between sensors leave open.

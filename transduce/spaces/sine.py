@@ -38,8 +38,8 @@ class SineModes(Modes):
         if x is None and at_ends > AT_ENDS * f.detach().square().mean().sqrt():
             warnings.warn(
                 f"{name} is up to {at_ends:.3g} at the ends of [0, 1]; this model knows functions "
-                "that are zero there, and answers so. "
-                "Subtract a line through the ends, or train on your own family.",
+                "that are zero there, and answers so. Subtract a line through the ends, or use "
+                "model='general', which takes any functions.",
                 stacklevel=5,
             )
         return shape
