@@ -1,7 +1,7 @@
 """Fitting a trust to records.
 
     loss = mean over tasks of  log (w^T E w / min_b E_bb) + c max(0, log (w^T E w / 1.1 min_b E_bb))
-           + (log error - log w^T E w)^2 / 4
+           + (log error - log w^T E w)^2 / 2
 
 b runs over the simple baselines: the best of these in hindsight is what the sum is compared with.
 The second term makes being worse than it cost more than being better gains. Some answers are left
@@ -102,7 +102,7 @@ def trust_loss(trust: Trust, records: Records, which: list[int], worse: float) -
     ratio = (own / best).log()
     reported = (error.clamp(min=FLOOR).log() - own.detach().log()).clamp(-6, 6)
     penalty = worse * (ratio - math.log(1.1)).clamp(min=0)
-    return (ratio + penalty).mean() + reported.square().mean() / 4
+    return (ratio + penalty).mean() + reported.square().mean() / 2
 
 
 def compared(
