@@ -21,7 +21,7 @@ def answers_with_band(
     predicted: tuple[np.ndarray, np.ndarray, np.ndarray],
     path: Any,
     *,
-    x: tuple[Sequence[float], Sequence[float]],
+    x: tuple[np.ndarray, np.ndarray],
     titles: Sequence[str],
     labels: tuple[str, str] = ("v", "u"),
     x_label: str = "x",
@@ -68,9 +68,7 @@ def answers_with_band(
         figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
 
 
-def _answer(
-    axes: Axes, x: Sequence[float], mean: np.ndarray, low: np.ndarray, high: np.ndarray
-) -> None:
+def _answer(axes: Axes, x: np.ndarray, mean: np.ndarray, low: np.ndarray, high: np.ndarray) -> None:
     axes.fill_between(x, low, high, color=VERMILION, alpha=0.25, linewidth=0)
     axes.plot(x, mean, color=VERMILION, linewidth=1.7, linestyle=DASHED, zorder=3)
 
