@@ -44,14 +44,18 @@ def weather(folder):
     print(f"\n{'examples':22}" + "".join(f"{n:>8}" for n in SIZES))
     for model in ("general", *BASELINES):
         print(f"{model:22}" + "".join(f"{error_of(model, day, v, u, n):8.2f}" for n in SIZES))
+    draw_days(O, day, v, u, rows, rest, folder / "temperatures")
 
+
+def draw_days(O, day, v, u, rows, rest, path):
+    """One held-out day of each season."""
     shown = one_a_season(day, rest)
     ridge = transduce.regress(v[rows], u[rows], x=HOURS, model="kernel-ridge")
     answers_with_band(
         (v[rows], u[rows]),
         (v[shown], u[shown]),
         O.predict(v[shown], band=0.9),
-        folder / "temperatures",
+        path,
         x=(HOURS, HOURS),
         titles=[title(day[k]) for k in shown],
         labels=("Seattle, °C", "San Francisco, °C"),
