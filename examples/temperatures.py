@@ -15,7 +15,7 @@ MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", 
 def by_day(table):
     """One row for each day, one column for each hour."""
     when = pd.to_datetime(table["date"])
-    days = pd.crosstab(when.dt.dayofyear, when.dt.hour, table["temp"], aggfunc="mean")
+    days = pd.crosstab(when.dt.day_of_year, when.dt.hour, table["temp"], aggfunc="mean")
     return (days - 32) / 1.8
 
 
