@@ -162,3 +162,25 @@ def bundled(tmp_path_factory):
         return made[name]
 
     return operator
+
+
+@pytest.fixture
+def general(monkeypatch):
+    """`transduce.regress` with a small general model of random weights in place of the bundled
+    one; a function that puts another in its place."""
+    from regression_samples import small_general
+
+    from transduce import weights
+    from transduce.regression import engines
+
+    bundled, known = engines.pretrained, weights.names()
+
+    def use(**options):
+        T = small_general(**options)
+        monkeypatch.setattr(
+            engines, "pretrained", lambda name: T if name == "general" else bundled(name)
+        )
+
+    monkeypatch.setattr(weights, "names", lambda: sorted({*known, "general"}))
+    use()
+    return use

@@ -16,9 +16,12 @@ from transduce.kernels import (
     PLAIN_WIDTHS,
     AtPlaces,
     ConvolutionGram,
+    CurveNetwork,
+    CurveReadout,
     ExpDot,
     FeatureCandidates,
     FeatureGram,
+    GeneralStack,
     Kappa,
     LayerCandidates,
     MaternGram,
@@ -32,9 +35,27 @@ from transduce.kernels import (
     Readout,
     Ridge,
     SpectralNetwork,
+    Stack,
+    Trust,
 )
+from transduce.kernels.comparison import Comparison
+from transduce.kernels.general import ANSWERS
+from transduce.kernels.metrics import Metric
+from transduce.kernels.of_functions import OfFunctions
+from transduce.kernels.simple import Constant, Deviation, Gain
+from transduce.kernels.tuned import TunedRidge
+from transduce.kernels.window import WindowRidge
 from transduce.layer import Feedforward, Layer
-from transduce.spaces import Euclidean, FourierModes, Patches, Region, SineModes, Space
+from transduce.spaces import (
+    Euclidean,
+    FourierModes,
+    Patches,
+    Region,
+    Sampled,
+    SineModes,
+    Space,
+    WithParameters,
+)
 from transduce.transducer import Transducer
 
 EVERY = {
@@ -53,11 +74,13 @@ IN_U = {
     "linear",  # in the examples' u
     "affine",  # in the examples' u
     "homogeneous",  # scaling u by c scales the answer by c
+    "positively homogeneous",  # the same for c > 0
 }
 RESIDUALS = {
     "no residuals",  # and one error says so
     "true residuals",  # leave-one-out residuals are those of refitting
     "fixed residuals",  # they are those of refitting with the choices of the fit held fixed
+    "nested residuals",  # they are so up to the residuals that a kernel corrects, which stay
 }
 PROPERTIES = EVERY | IN_U | RESIDUALS
 EXACT = EVERY | {"affine", "true residuals"}
@@ -92,7 +115,7 @@ class Problem:
         for parameter in self.layer.parameters():
             if parameter.requires_grad:
                 parameter.data += 0.1 * torch.randn_like(parameter)
-        self.layer.double()
+        self.layer.double().eval()
         v = torch.randn(TASKS, N + M, *self.patches, self.V.size, dtype=torch.float64)
         mixing = torch.randn(self.V.size, self.U.size, dtype=torch.float64) / self.V.size**0.5
         u = torch.tanh(v @ mixing) + 0.1 * torch.randn_like(v @ mixing)
@@ -100,7 +123,8 @@ class Problem:
 
     def grid(self, space: Space) -> tuple[int, ...]:
         """The grid of functions in V or U."""
-        return (space.size,) if isinstance(space, Euclidean) else self.at
+        own = isinstance(space, Euclidean | Sampled | WithParameters)
+        return (space.size,) if own else self.at
 
     def transducer(self, depth: int = 1) -> Transducer:
         """The kernel in a model, used in `depth` layers."""
@@ -219,12 +243,42 @@ def readout_mixture() -> Mixture:
     return Mixture([matern(), line_readout(summary=2)], Mixer(2))
 
 
+CURVES = Sampled(9), Sampled(7)
+WITH_NUMBERS = WithParameters(CURVES[0], 2)
+
+
+def curves(kappa: Kappa, V: Space = CURVES[0]) -> Problem:
+    """A problem between functions at 9 and at 7 positions."""
+    return Problem(kappa, V, CURVES[1])
+
+
+def tuned(kind: str, profile: str, by_direction: bool = False, V: Space = CURVES[0]) -> TunedRidge:
+    return TunedRidge(Comparison(Metric(V, kind), profile), by_direction)
+
+
+def curve_readout() -> CurveReadout:
+    return CurveReadout(*CURVES, CurveNetwork(4, 1, 3, 3, 12, 4), 2)
+
+
+def stack() -> Stack:
+    """Two answers, without corrections."""
+    kernels = [Constant(), tuned("values", "gaussian"), Gain(*CURVES)]
+    return Stack(kernels, (), (), Trust(3, 8, 1), (0, 1, 2))
+
+
+def general(V: Space = CURVES[0]) -> GeneralStack:
+    return GeneralStack(V, CURVES[1], curve_readout(), Trust(len(ANSWERS), 8, 1))
+
+
 # Landmarks depend on the examples' order, and refuse masks and many regressions.
 SPANNED = CHOOSING - {"masking", "permutation", "many"}
 ONE_HEAD = CHOOSING | {"affine"}
 WITH_G = EVERY | {"affine", "no residuals"}
 SUMMARISED = EVERY | {"fixed residuals"}
 FIXED = EXACT - {"gradients"}  # Mean has no trainable parameters
+TUNED = CHOOSING - {"gradients"}  # these kernels have no trainable parameters
+SUMMARISING = EVERY | {"positively homogeneous", "fixed residuals"}
+NESTED = EVERY | {"positively homogeneous", "nested residuals"}
 SLOW = {"export"}  # takes two seconds: variants of a kernel that is exported leave it out
 
 CASES = [
@@ -258,6 +312,29 @@ CASES = [
         ("patches, features", lambda: patches(mixed(features())), CHOOSING - SLOW),
         ("patches, Readout", lambda: patches(line_readout()), EXACT - SLOW),
         ("patches, Mean", lambda: patches(mean(matern(), 5, 3)), FIXED - SLOW),
+        ("Constant", lambda: curves(Constant()), FIXED | {"linear"}),
+        ("Gain", lambda: curves(Gain(*CURVES)), FIXED | {"linear"}),
+        ("Deviation", lambda: curves(Deviation(*CURVES)), FIXED | {"linear"}),
+        ("TunedRidge, linear", lambda: curves(tuned("values", "linear")), TUNED),
+        ("TunedRidge, gaussian", lambda: curves(tuned("columns", "gaussian")), TUNED - SLOW),
+        ("TunedRidge, matern", lambda: curves(tuned("slopes", "matern")), TUNED - SLOW),
+        ("TunedRidge, quadratic", lambda: curves(tuned("integrals", "quadratic")), TUNED - SLOW),
+        (
+            "TunedRidge by direction",
+            lambda: curves(tuned("values", "gaussian", True)),
+            TUNED - SLOW,
+        ),
+        ("WindowRidge", lambda: curves(WindowRidge(*CURVES)), TUNED),
+        ("WindowRidge, far", lambda: curves(WindowRidge(*CURVES, far=True)), TUNED - SLOW),
+        ("CurveReadout", lambda: curves(curve_readout()), SUMMARISING),
+        ("OfFunctions", lambda: curves(OfFunctions(Gain(*CURVES), CURVES[0]), WITH_NUMBERS), FIXED),
+        ("Stack", lambda: curves(stack()), CHOOSING),
+        ("GeneralStack", lambda: curves(general()), NESTED),
+        (
+            "GeneralStack, parameters",
+            lambda: curves(general(WITH_NUMBERS), WITH_NUMBERS),
+            NESTED - SLOW,
+        ),
         ("docs: InverseDistance", lambda: vectors(InverseDistance(), F=True), AVERAGING),
         ("docs: CosineGram", lambda: vectors(Ridge(OneCandidate(CosineGram()))), EXACT),
     ]

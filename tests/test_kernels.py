@@ -228,7 +228,8 @@ def test_gradients_reach_every_trainable_parameter(case):
     layer = p.layer.train()
     v, u, fit = layer.condition(p.v, p.u, None)
     _, found = layer.query(fit, p.query, torch.zeros_like(p.u[:, : p.query.shape[1]]))
-    (found.square().sum() + p.kappa.carry(fit, v, u).square().sum()).backward()
+    loss = found.square().sum() + p.kappa.carry(fit, v, u).square().sum()
+    (loss if fit.error is None else loss + fit.error.sum()).backward()
     trained = {name: q for name, q in layer.named_parameters() if q.requires_grad}
     assert trained
     without = [name for name, q in trained.items() if q.grad is None or not q.grad.abs().max() > 0]
@@ -255,6 +256,13 @@ def test_affine_in_u(case):
 @holds("homogeneous")
 @pytest.mark.parametrize("c", [1e-3, -7.0, 1e4])
 def test_scaling_u_scales_the_answer(case, c):
+    p = case.problem()
+    assert_close(answers(p, u=c * p.u) / c, answers(p))
+
+
+@holds("positively homogeneous")
+@pytest.mark.parametrize("c", [1e-3, 1e4])
+def test_positive_scaling_of_u_scales_the_answer(case, c):
     p = case.problem()
     assert_close(answers(p, u=c * p.u) / c, answers(p))
 
@@ -288,7 +296,15 @@ def test_residuals_are_those_of_refitting_with_fixed_choices(case, record_proper
     record_property("gap to a true refit", gap(fit.residual, refitted(p)))
 
 
-@holds("true residuals", "fixed residuals")
+@holds("nested residuals")
+def test_residuals_of_corrected_answers_are_near_those_of_refitting(case):
+    """A correction regresses the residuals of its base, whose own fits knew the example."""
+    p = case.problem()
+    fit = p.kappa.condition(p.v, p.u)
+    assert gap(fit.residual, refitted(p, fit)) < 0.2
+
+
+@holds("true residuals", "fixed residuals", "nested residuals")
 def test_kernels_with_residuals_have_bands(case):
     p = case.problem()
     examples, query = functions(p, T := single(p))

@@ -193,7 +193,7 @@ class ConditionedOperator:
         """
         check_writable(path, force, (".onnx",))
         T = self.T
-        if T.spread.dtype != torch.float32:
+        if T.spread.dtype not in (torch.float32, T.V.precision):
             raise TransduceError(
                 f"a model in {T.spread.dtype} was to be exported; expected single precision. "
                 "Regress with T.float()."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -27,6 +27,7 @@ class Pairs:
         groups: codes 0, 1, ... of shape (n,): pairs of one group belong together; or None.
         rows: for each pair, its row in the arrays that the user gave.
         notes: sentences about the examples, for the report.
+        channels: the option with which they were read.
     """
 
     v: Functions
@@ -35,9 +36,21 @@ class Pairs:
     groups: np.ndarray | None
     rows: np.ndarray
     notes: tuple[str, ...] = ()
+    channels: Channels = None
 
     def __len__(self) -> int:
         return len(self.v)
+
+    def take(self, rows: np.ndarray) -> Pairs:
+        """The pairs of these rows."""
+        return replace(
+            self,
+            v=self.v.take(rows),
+            u=self.u.take(rows),
+            parameters=None if self.parameters is None else self.parameters[rows],
+            groups=None if self.groups is None else self.groups[rows],
+            rows=self.rows[rows],
+        )
 
 
 def read_pairs(
@@ -85,22 +98,18 @@ def read_pairs(
         arrange(source, read_layout(source, option, *positions[source.name])) for source in sources
     )
     pairs = Pairs(one, other, read_parameters(parameters, n), read_groups(groups, n), np.arange(n))
-    return _complete(pairs, missing, sources)
+    return replace(_complete(pairs, missing, sources), channels=option)
 
 
 def _complete(pairs: Pairs, missing: str, sources: tuple[Source, Source]) -> Pairs:
     """The pairs without missing values, with notes."""
     notes: list[str] = []
-    parameters, groups = pairs.parameters, pairs.groups
     arrays = {"v": pairs.v.array, "u": pairs.u.array}
-    if parameters is not None:
-        arrays["parameters"] = parameters
-    rows = complete_rows(arrays, missing, notes)
-    v, u = pairs.v.take(rows), pairs.u.take(rows)
-    parameters = None if parameters is None else parameters[rows]
-    groups = None if groups is None else groups[rows]
-    notes += notes_of(v, u, parameters, groups, sources)
-    return Pairs(v, u, parameters, groups, rows, tuple(notes))
+    if pairs.parameters is not None:
+        arrays["parameters"] = pairs.parameters
+    kept = pairs.take(complete_rows(arrays, missing, notes))
+    notes += notes_of(kept.v, kept.u, kept.parameters, kept.groups, sources)
+    return replace(kept, notes=tuple(notes))
 
 
 def _positions(

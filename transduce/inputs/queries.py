@@ -16,7 +16,7 @@ from .pairs import Pairs
 from .rows import check_query_rows
 from .sources import Source, read_source
 
-OTHER_SCALE = 1e6  # ratio of scales from which queries give a warning
+OTHER_SCALE = 2e5  # ratio of scales from which queries give a warning
 
 
 @dataclass(frozen=True, eq=False)

@@ -50,7 +50,7 @@ class Compared:
     points: Float[Tensor, "n e"]
     unit: Float[Tensor, ""]
     choosers: Tensor
-    spectra: tuple[Float[Tensor, "w k"], Float[Tensor, "w k k"]]
+    spectra: tuple[Float[Tensor, "w k"], Float[Tensor, "w s k"]]
 
 
 class Comparison(Part):

@@ -27,7 +27,7 @@ ENDS = 6  # points at each end that the summary sees apart
 
 @lru_cache(maxsize=8)
 @torch.inference_mode(False)
-def transforms(points: int, modes: int) -> tuple[Float[Tensor, "2m p"], Float[Tensor, "p 2m"]]:
+def transforms(points: int, modes: int) -> tuple[Float[Tensor, "f p"], Float[Tensor, "p f"]]:
     """Values to the lowest frequencies of the longer domain, real before imaginary parts, and the
     way back."""
     x = torch.linspace(0, 1, points, dtype=torch.float64) / LONGER
@@ -95,7 +95,7 @@ class CurveLayer(nn.Module):
         real, imaginary = (forth @ h).unflatten(1, (2, -1)).movedim(2, 0).unbind(2)  # (m, f, c)
         R = self.spectral.unflatten(0, (self.modes, -1))
         (a, b), (c, d) = ((part @ R).chunk(2, -1) for part in (real, imaginary))
-        mixed = torch.cat([a - d, b + c]).movedim(0, 1)  # (f, 2m, d)
+        mixed = torch.cat([a - d, b + c]).movedim(0, 1)  # (f, 2 m, d)
         return back @ mixed
 
 
@@ -201,7 +201,7 @@ class CurveNetwork(Part):
         x = torch.linspace(-1, 1, self.points).to(raw).expand_as(raw)
         one = torch.ones_like(x)
         inputs = torch.stack([raw, centred, raw @ I, centred @ I, x, one], -1).flatten(0, 1)
-        each = z.repeat_interleave(raw.shape[1], 0)
+        each = z[:, None].expand(-1, raw.shape[1], -1).flatten(0, 1)
         h = self.lift(inputs)
         for step in self.steps:
             h = step(h, each)

@@ -139,7 +139,7 @@ class CurveReadout(Kappa[CurveFit, Reading]):
         return self._fit(h, y, there, CurveChoice(units, fit.z, fit.t, fit.mu))
 
     def forward(self, fit: CurveFit, v: Float[Tensor, "b m d_v"]) -> Float[Tensor, "b m d_u"]:
-        h = self._channels(self._inputs(v), fit.units, fit.z) / fit.t
+        h = self._part(self._inputs(v), fit.units, fit.z) / fit.t
         answers = (h * self._law(fit.W.to(h))[:, None]).sum(-1)
         return self._functions(answers.to(v) * fit.units.s + fit.units.m_u).to(v)
 

@@ -10,7 +10,7 @@ correct for every kernel, and that a kernel overrides where it knows a faster wa
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Generic, NamedTuple, TypeVar
 
 import torch
@@ -45,10 +45,10 @@ class Fit:
 
 
 def _tensors(value: object) -> Iterator[Tensor]:
-    """All tensors in a fit, or in tuples and lists of these."""
+    """All tensors in a fit, its parts, and tuples and lists of these."""
     if isinstance(value, Tensor):
         yield value
-    elif isinstance(value, Fit):
+    elif is_dataclass(value):
         yield from _tensors([getattr(value, field.name) for field in fields(value)])
     elif isinstance(value, tuple | list):
         for item in value:

@@ -15,6 +15,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from .systems import identity_like
+
 FACTORS = (1e-4, 1e-2, 1.0, 1e2)  # mu
 
 
@@ -34,13 +36,14 @@ def solve_left_out(
 ) -> LeftOut:
     """Ridge regression of y on X with ridge mu, of least leave-one-out error if it is not given.
     y is centred by its mean over examples, which is left out as well."""
+    if X.requires_grad:
+        with torch.no_grad():
+            mu = solve_left_out(X.detach(), y, there, mu).mu
+        return _inverted(X, y, there, mu)
     rows = X.flatten(1, 2)
     s, Q = torch.linalg.eigh(rows.mT @ rows)
     s, X = s.clamp(min=0), X @ Q[:, None]
-    share = y / (there.sum(1)[:, None, None] - 1).clamp(min=1)
-    each = (X.mT @ y[..., None])[..., 0]  # (k, n, d)
-    moment = each.sum(1)
-    others = moment[:, None] - each - (X.mT @ share[..., None])[..., 0] + share @ X.sum(1)
+    share, moment, others = _moments(X, y, there)
     identity = torch.eye(y.shape[2], dtype=y.dtype, device=y.device)
     candidates = [torch.full_like(s[:, 0], mu) for mu in FACTORS] if mu is None else [mu]
     own = (y + share)[..., None]
@@ -62,3 +65,25 @@ def solve_left_out(
     left = inverse * (others + (X.mT @ answers[..., None])[..., 0])
     W, chosen = inverse[:, 0] * moment, chosen[:, 0, 0]
     return LeftOut((Q @ W[..., None])[..., 0], left @ Q.mT, chosen)
+
+
+def _inverted(X: Tensor, y: Tensor, there: Tensor, mu: Float[Tensor, " k"]) -> LeftOut:
+    """The same for given ridges, with gradients: eigenvectors of equal eigenvalues have none."""
+    _, moment, others = _moments(X, y, there)
+    rows = X.flatten(1, 2)
+    gram = rows.mT @ rows
+    inverse = torch.linalg.inv(gram + mu[:, None, None] * identity_like(gram))
+    scaled = X @ inverse[:, None]
+    H = scaled @ X.mT
+    answers = torch.linalg.solve(identity_like(H) - H, scaled @ others[..., None])
+    left = (others + (X * answers).sum(2)) @ inverse
+    return LeftOut((inverse @ moment[..., None])[..., 0], left, mu)
+
+
+def _moments(X: Tensor, y: Tensor, there: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """What leaving an example out adds to its y, the moments of all, and those of all but one."""
+    share = y / (there.sum(1)[:, None, None] - 1).clamp(min=1)
+    each = (X.mT @ y[..., None])[..., 0]  # (k, n, d)
+    moment = each.sum(1)
+    others = moment[:, None] - each - (X.mT @ share[..., None])[..., 0] + share @ X.sum(1)
+    return share, moment, others

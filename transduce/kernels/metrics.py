@@ -52,7 +52,8 @@ class Metric(Part):
         spread = (v - mean).square().mean(0).sqrt()
         within = slice(self.own.size)
         if self.kind != "columns":  # functions keep their units, parameters have their own
-            spread[within] = spread[within].square().sum().sqrt()
+            whole = spread[within].square().sum().sqrt()
+            spread = torch.cat([whole.expand(self.own.size), spread[self.own.size :]])
         return mean, torch.where(spread > 1e-12 * mean.abs(), 1 / spread.clamp(min=1e-300), 0.0)
 
     def forward(self, chosen: tuple[Tensor, ...], v: Float[Tensor, "n d"]) -> Float[Tensor, "n e"]:
@@ -63,7 +64,7 @@ class Metric(Part):
         if self.matrix is None:
             return centred
         functions, parameters = centred[:, : self.own.size], centred[:, self.own.size :]
-        channels = functions.unflatten(-1, (self.own.channels, -1)) @ self.matrix.T
+        channels = functions.unflatten(-1, (self.own.channels, -1)) @ self.matrix.to(v).T
         return torch.cat([channels.flatten(-2), parameters], -1)
 
 

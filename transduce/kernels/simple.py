@@ -35,7 +35,7 @@ class Constant(PerTask[MeanFit]):
         return MeanFit(residual=(u - mean) * n / (n - 1) if n > 1 else u, mean=mean)
 
     def answer_task(self, fit: MeanFit, v: Float[Tensor, "m d"]) -> Float[Tensor, "m q"]:
-        return fit.mean.expand(len(v), -1)
+        return fit.mean.expand(v.shape[0], -1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +61,7 @@ class Moved(PerTask[F]):
 
     def moved(self, v: Float[Tensor, "n d"]) -> Float[Tensor, "n q"]:
         """v at the positions of U."""
-        channels = v.unflatten(-1, (self.V.channels, -1)) @ self.onto.T
+        channels = v.unflatten(-1, (self.V.channels, -1)) @ self.onto.to(v).T
         return channels.flatten(-2)
 
 

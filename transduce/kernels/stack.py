@@ -9,9 +9,11 @@ that shifts with u makes the sum shift with it.
 Queries far from all examples make some answers explode. Each answer may therefore exceed the
 examples' largest deviation from their mean only by a factor
 
-    1.3 + (1 / (e_j + 1 / 2n) - 1) / 2
+    (1.3 + (1 / (e_j + 1 / 2n) - 1) / 2) rho^(1 - e_j),
+    rho = max(1, |v - m| / max_i |v_i - m|)
 
-which is the larger, the smaller the leave-one-out error e_j in units of the mean's.
+which is the larger, the smaller the leave-one-out error e_j in units of the mean's. m is the mean
+of the examples' v.
 """
 
 from __future__ import annotations
@@ -41,9 +43,12 @@ class StackFit(Fit):
         residuals: leave-one-out residuals of each answer.
         error: expected squared error of the sum in units of that of the mean of the examples.
         honesty: root of the expected squared error in units of the leave-one-out error.
-        least: added to squared residuals at each point.
+        size: root mean square of the residuals at each point, drawn to that of all points.
         mean: of the examples' u.
-        limit: largest deviation of each answer from it.
+        limit: largest deviation of each answer from it, at queries no larger than the examples.
+        power: of rho.
+        center: mean of the examples' v.
+        reach: largest deviation of these from it.
     """
 
     residual: Float[Tensor, "b n q"]
@@ -53,9 +58,12 @@ class StackFit(Fit):
     residuals: Float[Tensor, "b j n q"]
     error: Float[Tensor, " b"]
     honesty: Float[Tensor, " b"]
-    least: Float[Tensor, "b 1 1"]
+    size: Float[Tensor, "b 1 q"]
     mean: Float[Tensor, "b 1 1 q"]
     limit: Float[Tensor, "b j 1 q"]
+    power: Float[Tensor, "b j 1 1"]
+    center: Float[Tensor, "b 1 d"]
+    reach: Float[Tensor, "b 1"]
 
 
 class Stack(Kappa[StackFit, Reading]):
@@ -95,6 +103,13 @@ class Stack(Kappa[StackFit, Reading]):
         self.bases, self.trust, self.which = tuple(bases), trust, tuple(which)
         self.chunk = min(kernel.chunk for kernel in (*kernels, *corrections))
 
+    def train(self, mode: bool = True) -> Stack:
+        """Kernels stay in evaluation mode: the trust learns from their residuals."""
+        super().train(mode)
+        for part in (self.kernels, self.corrections):
+            part.eval()
+        return self
+
     def _kernels(self) -> tuple[Kappa, ...]:
         return tuple(cast(Kappa, kernel) for kernel in self.kernels)
 
@@ -110,7 +125,7 @@ class Stack(Kappa[StackFit, Reading]):
         fits = [kernel.condition(v, u, mask) for kernel in self._kernels()]
         for base, kernel in zip(self.bases, self._corrections(), strict=True):
             fits.append(kernel.condition(v, _residual(fits[base]), mask))
-        return self._weighted(fits, u, mask, None)
+        return self._weighted(fits, v, u, mask, None)
 
     def refit(
         self,
@@ -126,7 +141,7 @@ class Stack(Kappa[StackFit, Reading]):
         each = zip(self.bases, self._corrections(), fit.fits[count:], strict=True)
         for base, kernel, f in each:
             fits.append(kernel.refit(f, v, _residual(fits[base]), mask))
-        return self._weighted(fits, u, mask, fit)
+        return self._weighted(fits, v, u, mask, fit)
 
     def answers(self, fit: StackFit, v: Float[Tensor, "b m d_v"]) -> Float[Tensor, "b j m d_u"]:
         """The answers before they are weighted."""
@@ -134,7 +149,8 @@ class Stack(Kappa[StackFit, Reading]):
         found = [k(f, v) for k, f in zip(self._kernels(), fit.fits[:count], strict=True)]
         each = zip(self.bases, self._corrections(), fit.fits[count:], strict=True)
         found += [found[base] + kernel(f, v) for base, kernel, f in each]
-        mean, limit = fit.mean.to(v), fit.limit.to(v)
+        rho = ((v - fit.center).norm(dim=-1) / fit.reach).clamp(min=1)[:, None, :, None]
+        mean, limit = fit.mean.to(v), (fit.limit * rho**fit.power).to(v)
         beyond = torch.stack(found, 1) - mean
         return mean + torch.minimum(torch.maximum(beyond, -limit), limit)
 
@@ -145,12 +161,11 @@ class Stack(Kappa[StackFit, Reading]):
     def deviations(self, fit: StackFit, v: Float[Tensor, "b m d_v"]) -> Float[Tensor, "b m d_u"]:
         """By the residuals at each point and by how far the answers disagree; larger than at the
         examples as far as leave-one-out errors are too small."""
-        size = (fit.residual.double().square().mean(1, keepdim=True) + fit.least).sqrt()
         apart = disagreement(self.answers(fit, v).double(), fit.weights)
-        return fit.honesty[:, None, None] * torch.hypot(size, apart)
+        return fit.honesty[:, None, None] * torch.hypot(fit.size, apart)
 
     def _weighted(
-        self, fits: list[Fit], u: Tensor, mask: Tensor | None, known: StackFit | None
+        self, fits: list[Fit], v: Tensor, u: Tensor, mask: Tensor | None, known: StackFit | None
     ) -> StackFit:
         residuals = torch.stack([_residual(fit).double() for fit in fits], 1)
         there = torch.ones_like(u[..., 0]) if mask is None else mask.to(u.dtype)
@@ -175,24 +190,35 @@ class Stack(Kappa[StackFit, Reading]):
             residuals=residuals,
             error=error,
             honesty=honesty,
-            least=least,
-            **_limits(u.double(), residuals, there.double()),
+            size=(squares.sum(1, keepdim=True) / n + least).sqrt(),
+            **_limits(v.double(), u.double(), residuals, there.double()),
         )
 
 
 def _limits(
-    u: Float[Tensor, "b n q"], residuals: Float[Tensor, "b j n q"], there: Float[Tensor, "b n"]
+    v: Float[Tensor, "b n d"],
+    u: Float[Tensor, "b n q"],
+    residuals: Float[Tensor, "b j n q"],
+    there: Float[Tensor, "b n"],
 ) -> dict[str, Tensor]:
-    """The mean of the examples, and how far answers may deviate from it."""
+    """The means of the examples, and how far answers may deviate from that of u."""
     n = there.sum(1).clamp(min=1)[:, None, None]
     mean = (u * there[..., None]).sum(1, keepdim=True) / n
     away = (u - mean).abs() * there[..., None]
     size = (away.square().sum((1, 2), keepdim=True) / (n * u.shape[2])).sqrt()
     errors = (residuals.square() * there[:, None, :, None]).sum((2, 3))
-    errors = errors / errors[:, :1].clamp(min=1e-300) + 1 / (2 * n[..., 0])
-    factor = 1.3 + (1 / errors - 1).clamp(min=0) / 2
+    errors = errors / errors[:, :1].clamp(min=1e-300)
+    factor = 1.3 + (1 / (errors + 1 / (2 * n[..., 0])) - 1).clamp(min=0) / 2
+    center = (v * there[..., None]).sum(1, keepdim=True) / n
+    reach = ((v - center).norm(dim=-1) * there).max(1, keepdim=True).values
     largest = away.max(1, keepdim=True).values + size / 4
-    return {"mean": mean[:, None], "limit": largest[:, None] * factor[..., None, None]}
+    return {
+        "mean": mean[:, None],
+        "limit": largest[:, None] * factor[..., None, None],
+        "power": (1 - errors).clamp(min=0)[..., None, None],
+        "center": center,
+        "reach": reach.clamp(min=1e-300),
+    }
 
 
 def disagreement(

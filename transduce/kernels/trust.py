@@ -123,7 +123,8 @@ def describe(
     n = there.sum(1).clamp(min=1)
     flat = r.flatten(2)
     gram = flat @ flat.mT
-    unit = gram[:, :1, :1].clamp(min=1e-300)
+    largest = gram.diagonal(dim1=1, dim2=2).max(1).values[:, None, None]
+    unit = torch.maximum(gram[:, :1, :1], 1e-24 * largest).clamp(min=1e-300)  # 0 if u is constant
     floor = FLOOR * torch.eye(gram.shape[1], dtype=gram.dtype, device=gram.device)
     gram = gram / unit + floor
     errors = r.square().sum(-1) / unit  # (b, j, n)
@@ -133,15 +134,15 @@ def describe(
     gap = logs - logs.min(1, keepdim=True).values
     pick = best[:, None, None].expand(-1, 1, errors.shape[2])
     excess = errors - errors.gather(1, pick)
-    noise = (excess.square().sum(-1) - excess.sum(-1).square() / n[:, None]).clamp(min=0).sqrt()
+    noise = excess.square().sum(-1) - excess.sum(-1).square() / n[:, None]
+    noise = noise.clamp(min=1e-60).sqrt()  # a root has no derivative at 0
     significance = excess.sum(-1) / (noise + 1e-9 * total + 1e-30)
     size = total.sqrt()
     with_best = gram.gather(2, best[:, None, None].expand(-1, gram.shape[1], 1))[..., 0]
     with_best = with_best / (size * size.gather(1, best[:, None]))
     with_mean = gram[:, 0] / (size * size[:, :1])
     peak = errors.max(-1).values / total
-    median = (errors.median(-1).values * n[:, None] / total).clamp(min=1e-6).log()
-    count = n.log()[:, None].expand_as(logs)
+    median = (_median(errors, there) * n[:, None] / total).clamp(min=1e-6).log()
     of_answer = torch.stack(
         [
             logs.clamp(min=-12) / 4,
@@ -151,11 +152,18 @@ def describe(
             with_best,
             with_mean,
             peak,
-            median / 3 + 0 * count,
+            median / 3,
         ],
         -1,
     )
     return gram, of_answer, _of_task(r, gram, logs, best, n)
+
+
+def _median(errors: Float[Tensor, "b j n"], there: Float[Tensor, "b n"]) -> Float[Tensor, "b j"]:
+    """The lower median over the examples that are there."""
+    ordered = errors.masked_fill(there[:, None] == 0, torch.inf).sort(-1).values
+    middle = ((there.sum(1).long() - 1) // 2).clamp(min=0)
+    return ordered.gather(2, middle[:, None, None].expand(-1, errors.shape[1], 1))[..., 0]
 
 
 def _of_task(

@@ -22,6 +22,7 @@ from torch import Tensor
 
 from .comparison import Compared, Comparison, centred_spectrum, evenly
 from .per_task import PerTask, TaskFit
+from .systems import identity_like
 
 RIDGES = tuple(10.0**k for k in range(-10, 3))
 MOST = 1000  # examples that span an answer
@@ -84,10 +85,10 @@ class TunedRidge(PerTask[TunedFit]):
 
     def fit_task(self, v: Float[Tensor, "n d"], u: Float[Tensor, "n q"]) -> TunedFit:
         compared = self.comparison.of(v)
-        centred = u - u.mean(0)
-        directions, factors = self._directions(centred)
         few = compared.choosers
         with torch.no_grad():
+            centred = u - u.mean(0)
+            directions, factors = self._directions(centred)
             numbers = rotated(centred[few]) if directions is None else centred[few] @ directions.T
             width, ridge = self._choose(compared, numbers, factors)
         choice = Choice(compared.metric, compared.unit, width, ridge, directions, factors)
@@ -144,11 +145,11 @@ class TunedRidge(PerTask[TunedFit]):
         known: Spectrum | None = None,
     ) -> TunedFit:
         """Solve for the coefficients, with the residuals of all examples."""
-        n, D = len(points), choice.directions
+        n = len(points)
         kept = evenly(n, MOST)
         mean = u[kept].mean(0)
         K = self._kernel(points[kept], points[kept], choice)
-        centred, ridges = u[kept] - mean, choice.ridge * choice.factors
+        centred, ridges, D = u[kept] - mean, choice.ridge * choice.factors, choice.directions
         if D is None:
             alpha, residual = ridge_solutions(K, ridges, centred, known)
         else:
@@ -174,16 +175,18 @@ def ridge_solutions(
     known: Spectrum | None = None,
 ) -> tuple[Float[Tensor, "n r"], Float[Tensor, "n r"]]:
     """Coefficients and leave-one-out residuals, each column with its own ridge or all with one.
+    Eigenvectors of equal eigenvalues have no derivative: with gradients, systems are inverted.
     known: the centred spectrum of K, if it is."""
     n = len(K)
     if n == 1:
         return torch.zeros_like(numbers), numbers
-    if len(ridges) == 1 and n > DIRECT:
-        P = torch.linalg.inv(K + ridges * torch.eye(n, dtype=K.dtype, device=K.device))
-        sums = P.sum(1, keepdim=True)
-        P = P - sums @ sums.T / sums.sum()
-        alpha = P @ numbers
-        return alpha, alpha / P.diagonal()[:, None]
+    if K.requires_grad or (len(ridges) == 1 and n > DIRECT):
+        P = torch.linalg.inv(K + ridges[:, None, None] * identity_like(K))
+        sums = P.sum(2, keepdim=True)
+        P = P - sums @ sums.mT / sums.sum(1, keepdim=True)  # (k, n, n)
+        alpha = P @ numbers if len(P) == 1 else P @ numbers.T[..., None]
+        alpha = alpha[0] if len(P) == 1 else alpha[..., 0].T
+        return alpha, alpha / P.diagonal(dim1=1, dim2=2).T
     values, vectors = centred_spectrum(K) if known is None else known
     inverse = 1 / (values[:, None] + ridges)  # (k, r)
     alpha = vectors @ (inverse * (vectors.T @ numbers))

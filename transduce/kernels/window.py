@@ -163,7 +163,7 @@ class WindowRidge(PerTask[WindowFit]):
 
     def _curves(self, v: Float[Tensor, "n d"]) -> Float[Tensor, "n c p"]:
         """Inputs at the positions of U."""
-        return v.unflatten(-1, (self.V.channels, -1)) @ self.onto.T
+        return v.unflatten(-1, (self.V.channels, -1)) @ self.onto.to(v).T
 
     def _outputs(self, u: Float[Tensor, "n q"]) -> Float[Tensor, "n p e"]:
         return u.unflatten(-1, (self.U.channels, -1)).mT
@@ -178,7 +178,7 @@ class WindowRidge(PerTask[WindowFit]):
         def shifted(k: int) -> Float[Tensor, "n c s"]:
             return f[..., (index + k).clamp(0, points - 1)]
 
-        parts = [self.place[::stride].T.expand(len(f), -1, -1)]
+        parts = [self.place[::stride].to(f).T.expand(f.shape[0], -1, -1)]
         if self.far:
             parts.append(_blocks(f)[..., ::stride].flatten(1, 2))
         if products:

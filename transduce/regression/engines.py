@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from .. import weights
 from ..bands import quantile
 from ..baselines import BASELINES, baseline
 from ..conditioned import ConditionedOperator
@@ -125,37 +126,46 @@ class FamilyEngine(Engine):
 
     def _regress(self, rows: np.ndarray) -> Operator:
         v, u = (as_tensor(f.values)[rows] for f in (self.pairs.v, self.pairs.u))
-        x = self._positions(self.pairs.v)
+        x = self._positions()
         examples = ExampleSet(_plain(v), _plain(u), x)
         return self.regressor.regress(examples)
 
-    def _positions(self, f: Functions) -> Tensor | None:
+    def _positions(self) -> Tensor | None:
         """Positions for models of families, if the grid is not uniform."""
-        grid = f.grid
-        if grid is None or grid.uniform or not isinstance(self.regressor, Transducer):
+        grids = [f.grid for f in (self.pairs.v, self.pairs.u) if f.grid is not None]
+        if not isinstance(self.regressor, Transducer) or all(grid.uniform for grid in grids):
             return None
-        return torch.from_numpy(grid.unit)
+        if len(grids) < 2 or not grids[0].same_as(grids[1]):
+            raise TransduceError(
+                f"v and u on different grids that are not uniform, with the model {self.name!r}; "
+                "expected one grid for both. Interpolate one of them, or use model='general'."
+            )
+        return torch.from_numpy(grids[0].unit)
 
     def answer(self, query: Query, at: Where) -> Tensor:
         return self._answered(self.O, query, at)
 
     def _answered(self, O: Operator, query: Query, at: Where) -> Tensor:
-        v = _plain(as_tensor(query.v.values))
+        v, x = self._asked(query)
         if isinstance(O, ConditionedOperator):
-            grid = query.v.grid
-            x = None if query.same_grid or grid is None else torch.from_numpy(grid.unit)
             return _with_channels(O(v, at=at, x=x), self.pairs.u)
         if at is not None:
             raise TransduceError(
                 f"at= with the baseline {self.name!r}; expected answers on the examples' grid. Use "
                 "model='general', or interpolate the answers."
             )
-        return _with_channels(O(v), self.pairs.u)
+        space = space_of(self.pairs.v)
+        return _with_channels(O(v if x is None else space.encode(v, x)), self.pairs.u)
+
+    def _asked(self, query: Query) -> tuple[Tensor, Tensor | None]:
+        """Queries, with their positions if these are not the examples'."""
+        v, grid = _plain(as_tensor(query.v.values)), query.v.grid
+        return v, None if query.same_grid or grid is None else torch.from_numpy(grid.unit)
 
     def band(self, query: Query, at: Where, level: float) -> tuple[Tensor, Tensor, Tensor]:
         if isinstance(self.O, ConditionedOperator) and self.O.T.leaves_out:
-            v = _plain(as_tensor(query.v.values))
-            parts = self.O.predict(v, band=level, at=at)
+            v, x = self._asked(query)
+            parts = self.O.predict(v, band=level, at=at, x=x)
             mean, low, high = (_with_channels(part, self.pairs.u) for part in parts)
             return mean, low, high
         mean = self.answer(query, at)
@@ -189,6 +199,11 @@ def engine_for(name: str, pairs: Pairs) -> Engine:
     """The engine of this name, conditioned on the pairs."""
     if name in BASELINES:
         return FamilyEngine(baseline(name), pairs, name)
+    if not name.endswith(".safetensors") and name not in weights.names():
+        raise TransduceError(
+            f"no model is called {name!r}; expected one of {', '.join(weights.names())}, a "
+            f".safetensors file, or a baseline: {', '.join(BASELINES)}."
+        )
     T = pretrained(name)
     return GeneralEngine(T, pairs) if T.V.adapts else FamilyEngine(T, pairs, name)
 

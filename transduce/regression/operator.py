@@ -10,11 +10,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ..exporting import Exported
 from ..files import PathLike
 from ..inputs import Functions, Grid, Pairs, Query, read_pairs, read_query
 from ..types import Index, TransduceError
-from . import saving
-from .engines import Engine, GeneralEngine, as_tensor, engine_for
+from . import onnx, saving
+from .engines import Engine, as_tensor, engine_for
 from .novelty import novelty_of
 from .report import Report, report_of
 
@@ -85,7 +86,14 @@ class RegressedOperator:
     def add(self, v: object, u: object, parameters: object = None) -> RegressedOperator:
         """The operator of the examples and these pairs, which have the grids of the examples."""
         query = read_query(self.pairs, v, None, parameters)
-        more = read_pairs(v, u, x_v=self._x("v"), x_u=self._x("u"), parameters=parameters)
+        more = read_pairs(
+            v,
+            u,
+            x_v=self._x("v"),
+            x_u=self._x("u"),
+            channels=self.pairs.channels,
+            parameters=parameters,
+        )
         if more.u.layout.shape != self.pairs.u.layout.shape or not query.same_grid:
             raise TransduceError(
                 f"new pairs have v of shape {more.v.layout.shape} and u of shape "
@@ -108,7 +116,7 @@ class RegressedOperator:
             raise TransduceError(
                 f"dropping {which} leaves none of {n} examples; expected at least one to stay."
             )
-        return RegressedOperator(_taken(self.pairs, rows), self.model)
+        return RegressedOperator(self.pairs.take(rows), self.model)
 
     def report(self) -> Report:
         """What leave-one-out says: the error of the answer and of each baseline, the weights, an
@@ -145,14 +153,15 @@ class RegressedOperator:
         answers = as_tensor(self.pairs.u.values).detach() - self.engine.residuals.detach()
         return self._restored(answers, None, None)
 
-    def export(self, path: PathLike, force: bool = False) -> object:
-        """Write the operator as an ONNX graph: see docs/export.md."""
-        if not isinstance(self.engine, GeneralEngine):
-            raise TransduceError(
-                f"exporting the model {self.model!r} through regress; expected the general model. "
-                "Use Transducer.from_pretrained(...).regress(ExampleSet(v, u)).export."
-            )
-        return self.engine.O.export(path, force=force)
+    def export(self, path: PathLike, force: bool = False) -> Exported:
+        """Write the operator as an ONNX graph in double precision, in the shapes, units and order
+        of points of the examples: see docs/export.md.
+
+        Args:
+            path: of the .onnx file.
+            force: whether to replace a file.
+        """
+        return onnx.export(self, path, force)
 
     def _x(self, name: str) -> np.ndarray | None:
         grid = getattr(self.pairs, name).grid
@@ -184,18 +193,6 @@ class RegressedOperator:
 
 def _unit(grid: Grid | None) -> Tensor | None:
     return None if grid is None else torch.from_numpy(grid.unit)
-
-
-def _taken(pairs: Pairs, rows: np.ndarray) -> Pairs:
-    """Some of the pairs."""
-    return replace(
-        pairs,
-        v=pairs.v.take(rows),
-        u=pairs.u.take(rows),
-        parameters=None if pairs.parameters is None else pairs.parameters[rows],
-        groups=None if pairs.groups is None else pairs.groups[rows],
-        rows=pairs.rows[rows],
-    )
 
 
 def _appended(f: Functions, g: Functions) -> Functions:

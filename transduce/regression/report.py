@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ..inputs import Query
 from ..kernels.general import BASELINES
 from .engines import Engine, FamilyEngine, GeneralEngine, as_tensor, engine_for
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 FEW = 5  # examples below which leave-one-out says little
 OUTLIER = 25.0  # squared error in units of the median from which an example is an outlier
+VISIBLE = 1e-4  # squared error in units of the variation of u below which there are no outliers
 FOLDS = 10  # groups are left out in at most so many parts
 COMPARED = ("mean", "kernel-ridge")  # with models of families
 
@@ -77,8 +79,8 @@ def report_of(O: RegressedOperator) -> Report:
     own = float(residuals.square().sum() / unit)
     baselines, weights, error = _of_engine(O, engine, unit, own)
     if O.pairs.groups is not None:
-        error = own = _by_groups(O, unit)
-    outliers = _outliers(residuals)
+        error = own = _by_groups(O)
+    outliers = _outliers(residuals, float(unit) / n)
     return Report(
         n=n,
         reading=f"{O.pairs.v.layout} to {O.pairs.u.layout}, model {O.model!r}",
@@ -107,10 +109,8 @@ def _of_engine(
     return {name: float(r.square().sum() / unit) for name, r in others.items()}, {}, own
 
 
-def _by_groups(O: RegressedOperator, unit: Tensor) -> float:
+def _by_groups(O: RegressedOperator) -> float:
     """The error when whole groups are left out."""
-    from .operator import _taken
-
     groups = O.pairs.groups
     assert groups is not None
     u, total, variation = as_tensor(O.pairs.u.values).detach(), 0.0, 0.0
@@ -119,26 +119,21 @@ def _by_groups(O: RegressedOperator, unit: Tensor) -> float:
         held = np.isin(groups, part)
         if held.all():
             return float("nan")
-        rest = type(O)(_taken(O.pairs, np.flatnonzero(~held)), O.model)
-        asked = _taken(O.pairs, np.flatnonzero(held))
-        answers = rest(*_as_query(asked))
-        wrong = as_tensor(np.asarray(answers)).reshape(u[held].shape) - u[held]
+        rest = engine_for(O.model, O.pairs.take(np.flatnonzero(~held)))
+        asked = O.pairs.take(np.flatnonzero(held))
+        wrong = rest.answer(Query(asked.v, asked.parameters), None).detach() - u[held]
         total += float(wrong.square().sum())
         variation += float((u[held] - u[~held].mean(0)).square().sum())
     return total / max(variation, 1e-300)
 
 
-def _as_query(pairs: object) -> tuple[object]:
-    values = pairs.v.restore(pairs.v.array)  # type: ignore[attr-defined]
-    return (values,)
-
-
-def _outliers(residuals: Tensor) -> tuple[int, ...]:
-    """Examples whose squared error is far above the median."""
+def _outliers(residuals: Tensor, variation: float) -> tuple[int, ...]:
+    """Examples whose squared error is far above the median, and a visible part of the variation
+    of an example."""
     squares = residuals.flatten(1).square().sum(1)
     if len(squares) < FEW:
         return ()
-    limit = OUTLIER * squares.median().clamp(min=1e-300)
+    limit = max(OUTLIER * float(squares.median()), VISIBLE * variation, 1e-300)
     return tuple(torch.nonzero(squares > limit)[:, 0].tolist())
 
 

@@ -13,7 +13,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as serialise
 
 from ..files import PathLike, replacing
-from ..inputs import Pairs, read_pairs
+from ..inputs import Functions, Grid, Layout, Pairs
+from ..inputs.templates import Template
 from ..storage import check_writable
 from ..types import TransduceError
 from .engines import as_tensor
@@ -35,24 +36,30 @@ def save(O: RegressedOperator, path: Path, force: bool) -> None:
         value = getattr(pairs, name)
         if value is not None:
             arrays[name] = torch.from_numpy(np.ascontiguousarray(value))
-    about: dict[str, object] = {"model": O.model, "notes": list(pairs.notes)}
+    about: dict[str, object] = {
+        "model": O.model,
+        "notes": list(pairs.notes),
+        "channels": pairs.channels,
+    }
     for name in ("v", "u"):
         layout = getattr(pairs, name).layout
-        about[name] = {"shape": list(layout.shape), "channels": layout.channels}
+        about[name] = _described(layout)
         if layout.grid is not None:
-            arrays[f"x_{name}"] = torch.from_numpy(np.ascontiguousarray(np.sort(layout.grid.unit)))
-            about[name] |= {  # type: ignore[operator]
-                "origin": _number(layout.grid.origin),
-                "span": float(layout.grid.span),
-                "flipped": bool(layout.grid.flipped),
-            }
+            arrays[f"x_{name}"] = torch.from_numpy(np.ascontiguousarray(layout.grid.unit))
     with replacing(path) as temporary:
         temporary.write_bytes(serialise(arrays, {KIND: json.dumps(about)}))
 
 
-def _number(origin: object) -> float:
-    """The first position; 0 for dates, whose positions are then seconds since the first."""
-    return float(origin) if isinstance(origin, int | float | np.number) else 0.0
+def _described(layout: Layout) -> dict[str, object]:
+    """A layout as JSON. Positions of dates are written as seconds since the first."""
+    names = ("kind", "shape", "channels", "points")
+    about: dict[str, object] = {name: getattr(layout, name) for name in names}
+    grid = layout.grid
+    if grid is not None:
+        first = grid.origin
+        origin = float(first) if isinstance(first, int | float | np.number) else 0.0
+        about |= {"origin": origin, "span": grid.span, "flipped": grid.flipped, "given": grid.given}
+    return about
 
 
 def load(path: PathLike) -> RegressedOperator:
@@ -76,28 +83,27 @@ def load(path: PathLike) -> RegressedOperator:
             f"{path} holds no regression. Give a file that O.save wrote; weights load with "
             "Transducer.from_pretrained."
         )
-    return RegressedOperator(_pairs(arrays, about), about["model"])
+    try:
+        pairs = _pairs(arrays, about)
+    except (KeyError, TypeError, ValueError) as error:
+        raise TransduceError(
+            f"{path} holds a regression of another version ({error!r}). Regress again and save."
+        ) from None
+    return RegressedOperator(pairs, about["model"])
 
 
 def _pairs(arrays: dict[str, np.ndarray], about: dict[str, Any]) -> Pairs:
-    """The examples as they were read."""
-    given: dict[str, np.ndarray] = {}
-    for name in ("v", "u"):
-        described, values = about[name], arrays[name]
-        if f"x_{name}" in arrays:
-            x = described["origin"] + described["span"] * arrays[f"x_{name}"]
-            if described["flipped"]:
-                values, x = values[..., ::-1], x[::-1]
-            given[f"x_{name}"] = x
-        given[name] = values.reshape(len(values), *map(int, described["shape"]))
-    several = any(about[name]["channels"] > 1 for name in ("v", "u"))
-    pairs = read_pairs(
-        given["v"],
-        given["u"],
-        x_v=given.get("x_v"),
-        x_u=given.get("x_u"),
-        channels=True if several else None,
-        parameters=arrays.get("parameters"),
-        groups=arrays.get("groups"),
-    )
-    return replace(pairs, notes=tuple(about["notes"]))
+    """The examples as they were read; they answer in numpy arrays."""
+    v, u = (_functions(arrays[name], arrays.get(f"x_{name}"), about[name]) for name in ("v", "u"))
+    given = {name: arrays.get(name) for name in ("parameters", "groups")}
+    rows, notes = np.arange(len(v)), tuple(about["notes"])
+    return Pairs(v, u, **given, rows=rows, notes=notes, channels=about["channels"])
+
+
+def _functions(values: np.ndarray, unit: np.ndarray | None, about: dict[str, Any]) -> Functions:
+    layout = Layout(about["kind"], tuple(about["shape"]), about["channels"], about["points"])
+    if unit is not None:
+        origin, span, flipped = about["origin"], about["span"], about["flipped"]
+        x = origin + span * (unit[::-1] if flipped else unit)
+        layout = replace(layout, grid=Grid(x, unit, flipped, origin, span, about["given"]))
+    return Functions(values, layout, Template())

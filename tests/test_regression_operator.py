@@ -1,0 +1,259 @@
+"""What `transduce.regress` returns: reports, novelty, bands, files, and other models."""
+
+import warnings
+
+import numpy as np
+import pytest
+import torch
+from regression_samples import X, answers, examples, gap, operator, smooth
+
+import transduce
+from transduce import TransduceError
+from transduce.families import AdvectionDiffusionReaction
+from transduce.random_fields import generator_for
+
+pytestmark = pytest.mark.usefixtures("general")
+V, U, QUERY = examples()
+PARAMETERS = np.random.default_rng(2).standard_normal((18, 2))
+GROUPS = np.repeat(np.arange(7), 2)
+
+
+def test_add_and_drop_equal_a_new_regression():
+    O = transduce.regress(V, U, x=X)
+    few = O.drop([0, 5])
+    kept = [i for i in range(14) if i not in (0, 5)]
+    assert len(few) == 12
+    assert gap(few(QUERY), answers(V[kept], U[kept], QUERY), U) == 0
+    again = few.add(V[[0, 5]], U[[0, 5]])
+    assert gap(again(QUERY), O(QUERY), U) < 1e-5
+    assert len(O.drop(np.arange(14) > 2)) == 3
+
+
+def test_add_and_drop_with_parameters_channels_and_groups():
+    v, query = np.stack([V, V**2], 1), np.stack([QUERY, QUERY**2], 1)
+    given = {"parameters": PARAMETERS[:14], "groups": GROUPS}
+    O = transduce.regress(v, U, x_v=X[::-1], x_u=X, **given)
+    again = O.drop(13).add(v[13:], U[13:], parameters=PARAMETERS[13:14])
+    asked = {"parameters": PARAMETERS[14:]}
+    assert gap(again(query, **asked), O(query, **asked), U) < 1e-5
+
+
+def test_add_reads_pairs_as_the_examples_were_read():
+    """Three rows of 24 points: fields here, channels by default."""
+    v = np.stack([V, V**2, V**3], 1)
+    O = transduce.regress(v, U, channels=False)
+    assert gap(O.drop(13).add(v[13:], U[13:])(v[:4]), O(v[:4]), U) < 1e-5
+
+
+@pytest.mark.parametrize("which", [14, [0, 99], np.ones(14, bool)])
+def test_examples_that_cannot_be_dropped(which):
+    with pytest.raises(TransduceError, match=r"there is no example|leaves none of 14"):
+        transduce.regress(V, U).drop(which)
+
+
+CHANNELS = np.stack([V, V**2], 1)
+ASKED = {"parameters": PARAMETERS[14:]}
+SAVED = {
+    "plain": ((V, U), {}, (QUERY,), {}),
+    "descending": ((V, U), {"x_v": 3 * X[::-1], "x_u": X**2}, (QUERY,), {}),
+    "channels": ((CHANNELS, U), {}, (CHANNELS[:4],), {}),
+    "fields": ((CHANNELS, U), {"channels": False}, (CHANNELS[:4],), {}),
+    "numbers": ((V[:, :3], U[:, 0]), {}, (V[:4, :3],), {}),
+    "parameters": ((V, U), {"parameters": PARAMETERS[:14]}, (QUERY,), ASKED),
+    "groups": ((V, U), {"groups": GROUPS}, (QUERY,), {}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", SAVED)
+def test_saved_and_loaded(case, tmp_path):
+    pairs, options, query, asked = SAVED[case]
+    O = transduce.regress(*pairs, **options)
+    O.save(tmp_path / "operator.safetensors")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        again = transduce.load(tmp_path / "operator.safetensors")
+    assert gap(again(*query, **asked), O(*query, **asked), pairs[1]) < 1e-12
+    assert str(again.report()) == str(O.report())
+    if case == "descending":
+        at = [0.3, 0.2]
+        assert gap(again(*query, at=at), O(*query, at=at), U) < 1e-12
+
+
+def test_files_are_not_replaced_by_chance(tmp_path):
+    O, path = transduce.regress(V, U), tmp_path / "operator.safetensors"
+    O.save(path)
+    with pytest.raises(TransduceError, match="force"):
+        O.save(path)
+    O.save(path, force=True)
+
+
+def test_files_that_hold_no_regression(tmp_path, model):
+    with pytest.raises(TransduceError, match="there is no file"):
+        transduce.load(tmp_path / "none.safetensors")
+    (tmp_path / "bad.safetensors").write_bytes(b"nothing")
+    with pytest.raises(TransduceError, match="not a safetensors file"):
+        transduce.load(tmp_path / "bad.safetensors")
+    with pytest.raises(TransduceError, match="holds no regression"):
+        transduce.load(model)
+
+
+def test_report():
+    report = transduce.regress(V, U).report()
+    assert report.n == 14
+    assert report.baselines["mean"] == pytest.approx(1)
+    assert 0 < report.error < 0.5
+    assert sum(report.weights.values()) == pytest.approx(1)
+    assert report.outliers == () and report.warnings == ()
+    assert "expected error" in str(report) and "baselines" in str(report)
+
+
+def test_a_constant_answer_scores_one():
+    """Of u that v says nothing about, only the mean can be told."""
+    u = np.random.default_rng(0).standard_normal(U.shape)
+    report = transduce.regress(V, u).report()
+    assert report.error == pytest.approx(1, abs=0.15)
+    assert transduce.regress(V, u, model="mean").report().error == pytest.approx(1)
+    assert any("the mean of the examples is as good" in text for text in report.warnings)
+
+
+def test_leave_one_out_answers_are_those_without_each_example():
+    O = transduce.regress(V, U, model="mean")
+    expected = (U.sum(0) - U) / 13
+    assert gap(O.leave_one_out, expected, U) < 1e-12
+
+
+def test_few_examples_are_warned_of():
+    report = transduce.regress(V[:3], U[:3]).report()
+    assert any("3 examples: leave-one-out says little" in text for text in report.warnings)
+
+
+def test_outliers_are_named():
+    u = U.copy()
+    u[6] = -40 * u[6]
+    report = transduce.regress(V, u).report()
+    assert report.outliers == (6,)
+    assert any("examples 6 do not fit" in text for text in report.warnings)
+
+
+def test_groups_are_left_out_whole():
+    """Each function four times with a little noise: single ones are told by their copies."""
+    noise = 1e-3 * np.random.default_rng(0).standard_normal((4 * 10, 24))
+    v = np.repeat(smooth(10), 4, 0)
+    u = np.repeat(np.random.default_rng(1).standard_normal((10, 24)), 4, 0)
+    alone = transduce.regress(v + noise, u, model="rbf").report()
+    grouped = transduce.regress(v + noise, u, groups=np.repeat(np.arange(10), 4), model="rbf")
+    assert alone.error < 0.05
+    assert 0.7 < grouped.report().error < 2
+    general = transduce.regress(v + noise, u, groups=np.repeat(list("abcdefghij"), 4))
+    assert general.report().error > 0.7
+
+
+def test_groups_with_parameters():
+    given = {"parameters": PARAMETERS[:14], "groups": GROUPS}
+    report = transduce.regress(V, torch.tensor(U, requires_grad=True), **given).report()
+    assert 0 < report.error < 2
+
+
+def test_one_group_has_no_error():
+    report = transduce.regress(V, U, groups=np.zeros(14)).report()
+    assert np.isnan(report.error)
+    assert any("one group" in text for text in report.warnings)
+
+
+def test_novelty():
+    O = transduce.regress(smooth(60), operator(smooth(60)))
+    inside = O.novelty(smooth(20, seed=5))
+    assert 0.5 < np.median(inside) < 2
+    assert O.novelty(smooth(60)).max() < 1e-6
+    with pytest.warns(UserWarning, match="query rows 0 and 1: more than 5 times as far"):
+        assert O.novelty(50 * smooth(2, seed=5)).min() > 5
+
+
+def test_novelty_of_duplicated_examples_and_of_parameters():
+    O = transduce.regress(np.repeat(V, 2, 0), np.repeat(U, 2, 0))
+    assert np.median(O.novelty(QUERY)) < 3
+    O = transduce.regress(V, U, parameters=PARAMETERS[:14])
+    with pytest.warns(UserWarning, match="query row 1: more"):
+        near, far = O.novelty(V[:2], parameters=PARAMETERS[:2] + np.diag([0, 50])[:, ::-1])
+    assert near < 1e-6 and far > 5
+
+
+def noisy(n, m, seed):
+    """A linear operator with white noise."""
+    v = smooth(n + m, seed=seed)
+    u = np.cumsum(v, 1) / 24 + 0.1 * np.random.default_rng(seed).standard_normal(v.shape)
+    return v[:n], u[:n], v[n:], u[n:]
+
+
+@pytest.mark.parametrize("n", [20, 50])
+def test_bands_hold_about_nine_tenths(n):
+    held = []
+    for seed in range(3):
+        v, u, query, truth = noisy(n, 40, seed)
+        mean, low, high = transduce.regress(v, u).predict(query, band=0.9)
+        assert (low < mean).all() and (mean < high).all()
+        held.append(((low <= truth) & (truth <= high)).mean())
+    assert np.mean(held) == pytest.approx(0.9, abs=0.06)
+
+
+def test_bands_widen_where_answers_disagree():
+    O = transduce.regress(V, U)
+    near, far = (high - low for _, low, high in (O.predict(V), O.predict(4 * V)))
+    assert far.mean() > 1.5 * near.mean()
+    wide, narrow = (high - low for _, low, high in (O.predict(V, band=b) for b in (0.9, 0.5)))
+    assert (wide > narrow).all()
+
+
+@pytest.mark.parametrize("name", ["mean", "identity", "linear", "rbf", "window", "kernel-ridge"])
+def test_baselines_answer_through_the_same_door(name):
+    O = transduce.regress(V, U, x=X[::-1], model=name)
+    found = O(QUERY)
+    assert found.shape == (4, 24)
+    mean, low, high = O.predict(QUERY)
+    assert gap(mean, found, U) == 0 and (low <= high).all()
+    report = O.report()
+    assert report.error == report.leave_one_out > 0
+    assert set(report.baselines) == {"mean", "kernel-ridge"}
+    assert O(QUERY[:, ::2], x=X[::-2]).shape == (4, 24)
+    with pytest.raises(TransduceError, match="at= with the baseline"):
+        O(QUERY, at=7)
+
+
+def test_a_family_model_answers_through_the_same_door():
+    task = AdvectionDiffusionReaction().sample_task(20, 5, generator_for("test", 3))
+    v, u = task.examples.v.numpy(), task.examples.u.numpy()
+    query, truth = task.queries.v.numpy(), task.queries.u.numpy()
+    O = transduce.regress(v, u, model="adr")
+    assert gap(O(query), truth, u) < 1
+    assert O.report().error < 0.05
+    assert not any("general" in text for text in O.report().warnings)
+    assert O(query, at=7).shape == (5, 7)
+    assert all(part.shape == truth.shape for part in O.predict(query))
+
+
+def test_a_family_model_that_is_worse_than_a_baseline_says_so():
+    """A reflection is no advection, diffusion or reaction."""
+    v = smooth(14, np.linspace(0, 1, 101))
+    report = transduce.regress(v, operator(v) + 5, model="adr").report()
+    (said,) = [text for text in report.warnings if "Use model='general'" in text]
+    better = min(report.baselines, key=report.baselines.get)
+    assert f"error of {report.error:.3g}, and {better} {report.baselines[better]:.3g}" in said
+
+
+def test_exported_operators_answer_in_the_users_units(tmp_path):
+    onnxruntime = pytest.importorskip("onnxruntime")
+    O = transduce.regress(1e3 * V[:, ::-1], 10 * U + 101325, x_v=X[::-1], x_u=X**2)
+    written = O.export(tmp_path / "operator.onnx")
+    assert (written.v, written.u) == ((24,), (24,)) and written.difference < 1e-6
+    session = onnxruntime.InferenceSession(tmp_path / "operator.onnx")
+    for query in (1e3 * QUERY[:1], 1e3 * smooth(300, seed=8)):
+        (found,) = session.run(["u"], {"v": query})
+        assert found.dtype == np.float64
+        assert gap(found, O(query), 10 * U) < 1e-5
+
+
+def test_what_cannot_be_exported(tmp_path):
+    with pytest.raises(TransduceError, match="expected the general model"):
+        transduce.regress(V, U, model="rbf").export(tmp_path / "a.onnx")
+    with pytest.raises(TransduceError, match="with parameters"):
+        transduce.regress(V, U, parameters=PARAMETERS[:14]).export(tmp_path / "a.onnx")

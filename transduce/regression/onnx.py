@@ -1,0 +1,84 @@
+"""A regression as an ONNX graph in double precision, in the user's shapes and order of points.
+
+v (m, *shape)  ->  u (m, *shape)
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ..exporting import Exported, Graph, between, write_onnx
+from ..files import PathLike, versions
+from ..inputs import Functions
+from ..spaces import Space
+from ..storage import check_writable
+from ..types import TransduceError
+from .engines import GeneralEngine, as_tensor
+
+if TYPE_CHECKING:
+    from .operator import RegressedOperator
+
+
+def export(O: RegressedOperator, path: PathLike, force: bool) -> Exported:
+    """Write the operator, if ONNX Runtime gives the answers of torch.
+
+    Args:
+        O: of the general model, without parameters.
+        path: of the .onnx file.
+        force: whether to replace a file.
+    """
+    check_writable(path, force, (".onnx",))
+    engine, pairs = O.engine, O.pairs
+    if not isinstance(engine, GeneralEngine):
+        raise TransduceError(
+            f"exporting the model {O.model!r} through regress; expected the general model. "
+            "Use Transducer.from_pretrained(...).regress(ExampleSet(v, u)).export."
+        )
+    if pairs.parameters is not None:
+        raise TransduceError(
+            "exporting an operator with parameters; expected functions or numbers alone. Give "
+            "parameters as further columns of v, or keep the operator in Python."
+        )
+    T, fits = engine.O.T, engine.O.fits
+    v = between(_as_given(pairs.v))
+    with torch.no_grad():
+        u = as_tensor(np.asarray(O(v.numpy())))
+        graph = Graph(
+            T,
+            lambda f: _arranged(f, pairs.v, T.V),
+            lambda f: T.query(fits, T.V.encode(f)[None])[-1][0],
+            lambda c: _restored(c, pairs.u),
+        )
+        own = _as_given(pairs.u)
+        sizes = (own - own.mean(0)).abs().max(), 1e-6 * own.abs().max()
+    about = {"model": O.model, "examples": len(O), **versions()}
+    for name, f in (("v", pairs.v), ("u", pairs.u)):
+        about[f"{name}_at"] = [] if f.grid is None else [str(x) for x in f.grid.x]
+    return write_onnx(path, graph, v, u, max(1e-30, *map(float, sizes)), about)
+
+
+def _as_given(f: Functions) -> Tensor:
+    """Functions in the user's shape and order."""
+    return as_tensor(np.asarray(f.restore(f.array))).detach()
+
+
+def _arranged(f: Tensor, like: Functions, V: Space) -> Tensor:
+    """Functions by ascending x, in the shape that the space takes."""
+    layout = like.layout
+    f = f.reshape(f.shape[0], layout.channels, layout.points)
+    if layout.grid is not None and layout.grid.flipped:
+        f = f.flip(-1)
+    return f if V.channels > 1 else f.flatten(1)
+
+
+def _restored(c: Tensor, like: Functions) -> Tensor:
+    """Coefficients as functions in the user's shape and order."""
+    layout = like.layout
+    f = c.reshape(c.shape[0], layout.channels, layout.points)
+    if layout.grid is not None and layout.grid.flipped:
+        f = f.flip(-1)
+    return f.reshape(c.shape[0], *layout.shape)
