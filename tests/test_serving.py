@@ -127,6 +127,7 @@ def test_two_dimensions_and_channels():
             "dimensions": 2,
             "channels": {"v": 2, "u": 2},
             "bands": True,
+            "adapts": False,
         }
         sent = {"content": write_npz({"v": v, "u": v[::-1]}), "headers": NPZ}
         made = server.post("/operators?model=waves", **sent).json()

@@ -13,7 +13,7 @@ from transduce.serving.app import make_app
 from transduce.serving.bodies import write_npz
 from transduce.serving.limits import Limits
 from transduce.serving.operators import Operators, Regressed
-from transduce.spaces import SineModes
+from transduce.spaces import Sampled, SineModes
 from transduce.types import ExampleSet
 
 TOKEN = "0123456789abcdef"
@@ -36,7 +36,7 @@ CONFIG = {
 numbers = st.floats(width=32, allow_nan=True)
 functions = arrays(np.float32, st.tuples(st.integers(1, 3), st.just(9)), elements=numbers)
 archives = st.dictionaries(
-    st.sampled_from(["v", "u", "x", "at", "band"]),
+    st.sampled_from(["v", "u", "x", "x_v", "x_u", "parameters", "at", "band"]),
     functions | arrays(np.float64, st.just(()), elements=numbers),
 )
 schemathesis.openapi.media_type(
@@ -51,7 +51,11 @@ def described():
     v = np.random.default_rng(0).normal(size=(5, 9)).astype(np.float32)
     operators = Operators()
     stored = operators.add(Regressed("tiny", T.regress(ExampleSet(v, v)), 1.0, []))
-    app = make_app({"tiny": T}, Limits(token=TOKEN, loopback=False, rate=1e6), operators)
+    V = Sampled(9)
+    general = models.general(V, V, channels=4, layers=1, modes=2, summary=4, width=4).eval()
+    app = make_app(
+        {"tiny": T, "general": general}, Limits(token=TOKEN, loopback=False, rate=1e6), operators
+    )
     config = schemathesis.Config.from_dict(CONFIG)
     return schemathesis.openapi.from_asgi(
         "/openapi.json", app, config=config, headers=AUTHORISED

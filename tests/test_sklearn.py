@@ -14,6 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+import transduce
 from transduce import ExampleSet, TransduceError, Transducer, models
 from transduce.families import AdvectionDiffusionReaction
 from transduce.random_fields import generator_for
@@ -30,28 +31,59 @@ def tables():
 
 
 @parametrize_with_checks(
-    [TransducerRegressor(vectors=True)],
-    expected_failed_checks=lambda _: CANNOT_APPLY,
+    [TransducerRegressor(), TransducerRegressor("adr", vectors=True)],
+    expected_failed_checks=lambda estimator: CANNOT_APPLY if estimator.vectors else {},
     xfail_strict=True,
 )
 def test_checks_of_scikit_learn(estimator, check):
     check(estimator)
 
 
+def test_the_default_is_the_front_door(tables):
+    V, U, v, u = tables
+    found, O = TransducerRegressor().fit(V, U), transduce.regress(V, U)
+    np.testing.assert_allclose(found.predict(v), O(v), atol=1e-6)  # O answers in single precision
+    for ours, theirs in zip(found.predict_band(v, 0.8), O.predict(v, band=0.8), strict=True):
+        np.testing.assert_allclose(ours, theirs, atol=1e-6)
+    assert found.score(v, u) > 0.9
+    assert TransducerRegressor().fit(V, U[::-1]).score(v, u) < 0.5
+
+
+def test_any_columns_without_vectors(tables):
+    """Values of functions to other points, and few columns as plain numbers."""
+    V, U, v, u = tables
+    assert TransducerRegressor().fit(V[:, ::2], U[:, ::5]).score(v[:, ::2], u[:, ::5]) > 0.9
+    X, y = make_friedman1(150, n_features=5, noise=0.0, random_state=0)
+    scores = [cross_val_score(R, X, y, cv=3).mean() for R in (TransducerRegressor(), RidgeCV())]
+    assert scores[0] > 0.9 > 0.8 > scores[1]
+    mean, low, high = TransducerRegressor().fit(X, y).predict_band(X[:7])
+    assert mean.shape == (7,) and (low <= mean).all() and (mean <= high).all()
+
+
+def test_many_columns_as_vectors():
+    """vectors=True says that columns are no grid, so that their order does not count."""
+    X, y = make_friedman1(80, n_features=10, noise=0.0, random_state=0)
+    outputs = np.stack([y, X[:, 0]], 1)
+    fitted = TransducerRegressor(vectors=True).fit(X, outputs)
+    shuffled = TransducerRegressor(vectors=True).fit(X[:, ::-1], outputs)
+    assert fitted.predict(X[:5]).shape == (5, 2) and fitted.predict_band(X[:5])[0].shape == (5, 2)
+    np.testing.assert_allclose(shuffled.predict(X[:5, ::-1]), fitted.predict(X[:5]), rtol=1e-4)
+
+
 def test_it_is_the_regression_of_the_model(tables):
     V, U, v, u = tables
-    found = TransducerRegressor().fit(V, U)
+    found = TransducerRegressor("adr").fit(V, U)
     assert np.array_equal(
         found.predict(v), Transducer.from_pretrained("adr").regress(ExampleSet(V, U))(v)
     )
     assert found.score(v, u) > 0.999
-    wrong = TransducerRegressor().fit(V, U[::-1])
+    wrong = TransducerRegressor("adr").fit(V, U[::-1])
     assert wrong.score(v, u) < 0.5
 
 
 def test_bands_are_those_of_the_regression(tables):
     V, U, v, _ = tables
-    band = TransducerRegressor().fit(V, U).predict_band(v, level=0.8)
+    band = TransducerRegressor("adr").fit(V, U).predict_band(v, level=0.8)
     for ours, theirs in zip(
         band,
         Transducer.from_pretrained("adr").regress(ExampleSet(V, U)).predict(v, band=0.8),
@@ -67,7 +99,8 @@ def test_in_a_pipeline_and_cloned(tables):
         FunctionTransformer(lambda f: f[:, ::-1]), clone(TransducerRegressor(model=model))
     )
     assert np.array_equal(
-        pipeline.fit(V, U).predict(v), TransducerRegressor().fit(V[:, ::-1], U).predict(v[:, ::-1])
+        pipeline.fit(V, U).predict(v),
+        TransducerRegressor("adr").fit(V[:, ::-1], U).predict(v[:, ::-1]),
     )
 
 
@@ -76,16 +109,17 @@ def test_vectors_of_a_table():
     X, y = make_friedman1(150, n_features=5, noise=0.0, random_state=0)
     scores = [
         cross_val_score(R, X, y, cv=3).mean()
-        for R in (TransducerRegressor(vectors=True), RidgeCV())
+        for R in (TransducerRegressor("adr", vectors=True), RidgeCV())
     ]
     assert scores[0] > 0.95 > 0.8 > scores[1]
 
 
+@pytest.mark.parametrize("model", ["general", "adr"])
 @pytest.mark.parametrize("vectors", [False, True])
-def test_it_comes_back_from_its_file(vectors, tables, tmp_path):
+def test_it_comes_back_from_its_file(model, vectors, tables, tmp_path):
     V, U, v, _ = tables
     rows = slice(0, 99) if vectors else slice(None)
-    fitted = TransducerRegressor(vectors=vectors).fit(V[:, rows], U[:, 50] if vectors else U)
+    fitted = TransducerRegressor(model, vectors).fit(V[:, rows], U[:, 50] if vectors else U)
     fitted.save(tmp_path / "fitted.safetensors")
     back = TransducerRegressor.load(tmp_path / "fitted.safetensors")
     assert (
@@ -102,7 +136,7 @@ def test_it_comes_back_from_its_file(vectors, tables, tmp_path):
 def test_columns_that_do_not_vary_do_no_harm(tables):
     V, U, v, _ = tables
     X, x = (np.column_stack([f[:, 10:90:20], np.full(len(f), 0.1)]) for f in (V, v))
-    fitted = TransducerRegressor(vectors=True).fit(X, U[:, 50])
+    fitted = TransducerRegressor("adr", vectors=True).fit(X, U[:, 50])
     x_moved = x + np.array([0, 0, 0, 0, 1e-6])
     assert np.abs(fitted.predict(x_moved) - fitted.predict(x)).max() < 1e-4
 
@@ -134,17 +168,17 @@ def test_files_of_something_else(tables, tmp_path):
 
 def test_what_cannot_be_fitted_is_said(tables):
     V, U, *_ = tables
-    with pytest.raises(TransduceError, match=r"at least 101 points.*vectors=True"):
-        TransducerRegressor().fit(V[:, :3], U[:, 50])
+    with pytest.raises(TransduceError, match=r"at least 101 points.*model='general'"):
+        TransducerRegressor("adr").fit(V[:, :3], U[:, 50])
     with pytest.raises(TransduceError, match="maps 2 channels of 2 variables to 2 of 2"):
         TransducerRegressor(model="burgers").fit(V, U)
     with pytest.raises(TransduceError, match="at most 99"):
-        TransducerRegressor(vectors=True).fit(V, U)
+        TransducerRegressor("adr", vectors=True).fit(V, U)
     periodic = models.representer(FourierModes(10), FourierModes(10), heads=1, width=4, hidden=8)
     with pytest.raises(TransduceError, match="expected SineModes"):
         TransducerRegressor(model=periodic, vectors=True).fit(V[:, :5], U[:, 0])
     with pytest.raises(TransduceError, match="no bands"):
-        TransducerRegressor(vectors=True).fit(V[:, :5], U[:, 50]).predict_band(V[:, :5])
+        TransducerRegressor("adr", vectors=True).fit(V[:, :5], U[:, 50]).predict_band(V[:, :5])
     with pytest.raises(ValueError, match="NaN"):
         TransducerRegressor().fit(V, np.where(U > 0, np.nan, U))
     with pytest.raises(ValueError, match="inconsistent"):

@@ -250,9 +250,8 @@ def general(
     own = Sampled(CURVE_POINTS)
     network = CurveNetwork(channels, layers, modes, points=CURVE_POINTS, summary=summary)
     trust = Trust(len(ANSWERS), width)
-    return Transducer(
-        V, U, [Layer(GeneralStack(V, U, CurveReadout(own, own, network), trust, without))]
-    )
+    stack = GeneralStack(V, U, CurveReadout(own, own, network), trust, without)
+    return _of("curves", V, U, Layer(stack))
 
 
 def _of(domain: str, V: Space, U: Space, layer: Layer) -> Transducer:

@@ -64,7 +64,7 @@ def root(
 
 
 EXAMPLES: dict[Callable[..., None], str] = {  # in the order of --help
-    regress: "transduce regress --model adr --examples pairs.npz --queries v.npz --out u.npz",
+    regress: "transduce regress --examples pairs.npz --queries v.npz --out u.npz --band 0.9",
     train: (
         "transduce train adr --out runs/adr    (on two processes: torchrun "
         "--nproc-per-node 2 -m transduce train adr)"

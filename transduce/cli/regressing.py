@@ -15,7 +15,9 @@ from .printing import say
 Examples = Annotated[
     Path, typer.Option(help=f"Example pairs, by the model's domain. {domains.reads()}")
 ]
-Model = Annotated[str, typer.Option(help="A bundled model, or a .safetensors file.")]
+Model = Annotated[
+    str, typer.Option(help="A bundled model, a baseline such as rbf, or a .safetensors file.")
+]
 At = Annotated[
     int | None,
     typer.Option(
@@ -33,7 +35,15 @@ Outputs = Annotated[
 ]
 Positions = Annotated[
     str | None,
-    typer.Option("--x", help="The variable of positions, if sensors are scattered; default: x."),
+    typer.Option("--x", help="The variable of positions; default: x, or x_v and x_u."),
+]
+Band = Annotated[
+    float | None,
+    typer.Option(help="Write u_low and u_high too, which hold this share of the values, like 0.9."),
+]
+WithReport = Annotated[
+    bool,
+    typer.Option("--report", help="Print expected errors, those of baselines, and warnings."),
 ]
 
 
@@ -43,7 +53,9 @@ def regress(
         Path, typer.Option(help="Functions v to predict for, (m, *grid), in files like those.")
     ],
     out: Annotated[Path, typer.Option(help="Where the answers u go, in the format of its suffix.")],
-    model: Model = "adr",
+    model: Model = "general",
+    band: Band = None,
+    report: WithReport = False,
     at: At = None,
     v: Inputs = None,
     u: Outputs = None,
@@ -52,21 +64,27 @@ def regress(
 ) -> None:
     """Regress the operator that example pairs come from, and apply it to new functions."""
     from ..storage import check_writable
-    from ..transducer import Transducer
 
     check_writable(out, force)
-    T = Transducer.from_pretrained(model)
-    domain, request = domains.of(T), domains.Request(v, u, x, at)
+    (T, domain), request = domains.opened(model), domains.Request(v, u, x, at, band)
     pairs = domain.read_examples(T, examples, request)
     asked = domain.read_queries(T, queries, pairs, request)
     start = time.perf_counter()
-    answers = domain.answer(T.regress(pairs), asked, request)
+    O = domain.regress(T, pairs, Path(model).stem)
+    answers = domain.answer(O, asked, request)
     milliseconds = 1000 * (time.perf_counter() - start)
+    reported = domain.report(O, Path(model).stem) if report else None
     domain.write(out, answers, force, {"model": Path(model).stem, "examples": len(pairs)})
-    say(
-        f"{model}: n = {len(pairs)} examples, {len(asked.v)} queries, {milliseconds:.1f} ms, "
-        f"written to {out}"
-    )
+    known = "" if report else domain.summary(O)
+    said = [
+        f"n = {len(pairs)} examples",
+        f"{len(asked.v)} queries",
+        f"{milliseconds:.1f} ms",
+        known,
+    ]
+    say(f"{model}: {', '.join(filter(None, said))}, written to {out}")
+    if reported is not None:
+        say(reported)
 
 
 def export(
@@ -81,12 +99,12 @@ def export(
 ) -> None:
     """Write the operator that example pairs come from as an ONNX graph, to be run without torch."""
     from ..storage import check_writable
-    from ..transducer import Transducer
 
     check_writable(out, force, (".onnx",))
-    T = Transducer.from_pretrained(model)
-    pairs = domains.of(T).read_examples(T, examples, domains.Request(v, u, x, at))
-    written = T.regress(pairs).export(out, at=at, force=force)
+    T, domain = domains.opened(model)
+    pairs = domain.read_examples(T, examples, domains.Request(v, u, x, at))
+    where = {} if at is None else {"at": at}
+    written = domain.regress(T, pairs, Path(model).stem).export(out, **where, force=force)
     shapes = " -> ".join(
         f"{name} ({', '.join(map(str, ('m', *shape)))})"
         for name, shape in (("v", written.v), ("u", written.u))

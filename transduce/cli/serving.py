@@ -17,7 +17,7 @@ def serve(
             metavar="NAME,...",
             help="Bundled models or .safetensors files; the first is the default.",
         ),
-    ] = ("adr,burgers"),
+    ] = ("general,adr,burgers"),
     host: Annotated[
         str,
         typer.Option(help="The address to listen on; one that other machines reach needs a token."),

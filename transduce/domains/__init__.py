@@ -4,10 +4,10 @@ A domain reads examples and queries from files, checks that they fit a model, an
 answers. A model's card names its domain. Code above this package, such as the command line, asks
 `of(T)` and names no domain itself.
 
-    d = of(T)
+    T, d = opened("general")
     examples = d.read_examples(T, "pairs.npz")
     queries = d.read_queries(T, "v.npz", examples)
-    d.write("u.npz", d.answer(T.regress(examples), queries))
+    d.write("u.npz", d.answer(d.regress(T, examples), queries))
 
 Importing this package is cheap: a domain's module is imported on first use."""
 
@@ -22,10 +22,13 @@ from .base import Request as Request
 
 if TYPE_CHECKING:
     from ..transducer import Transducer
+    from ..types import Regressor
 
 # Domains by name. Each is `DOMAIN` in the module of its name; the text says what files it reads.
 READS = {
-    "functions": "v and u of shape (n, *grid) in .npz, .nc, .h5 or .zarr",
+    "curves": "v and u of shape (n, points), (n, channels, points) or (n, numbers) in .npz, .nc, "
+    ".h5 or .zarr, and, if wanted, positions x, or x_v and x_u, in any units, and parameters",
+    "functions": "v and u of shape (n, *grid) in the same formats",
     "images": "v (n, pixels) from 0 to 1 and u (n, classes) one-hot, in the same formats",
     "climate": "temperature and pressure in NetCDF or Zarr, one file or more, as t.nc,msl.nc",
 }
@@ -37,6 +40,21 @@ def domain(name: str) -> Domain:
         raise _error(f"no domain is called {name!r}; known: {', '.join(READS)}. Name one of these.")
     found: Domain = import_module(f".{name}", __name__).DOMAIN
     return found
+
+
+def opened(model: str) -> tuple[Regressor, Domain]:
+    """The regressor of a name and its domain. Baselines regress curves.
+
+    Args:
+        model: a bundled model, a baseline, or a .safetensors file.
+    """
+    from ..baselines import BASELINES, baseline
+    from ..transducer import Transducer
+
+    if model in BASELINES:
+        return baseline(model), domain("curves")
+    T = Transducer.from_pretrained(model)
+    return T, of(T)
 
 
 def of(T: Transducer) -> Domain:

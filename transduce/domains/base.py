@@ -5,13 +5,18 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
 if TYPE_CHECKING:
-    from ..conditioned import ConditionedOperator
     from ..files import PathLike
-    from ..transducer import Transducer
-    from ..types import Array, ExampleSet
+    from ..types import Array
+
+R = TypeVar("R")
+"""Regressors of a domain."""
+E = TypeVar("E")
+"""Examples that they take."""
+O = TypeVar("O")
+"""Operators that they return."""
 
 
 @dataclass(frozen=True)
@@ -23,12 +28,14 @@ class Request:
         u: the name of the variable of outputs.
         x: the name of the variable of sensor positions.
         at: answer on a uniform grid of this many points; default: the grid of the examples' u.
+        band: the share of the values that the written band should hold; default: no band.
     """
 
     v: str | None = None
     u: str | None = None
     x: str | None = None
     at: int | None = None
+    band: float | None = None
 
 
 DEFAULTS = Request()
@@ -40,33 +47,38 @@ class Queries:
 
     Args:
         v: inputs, shape (m, *grid).
-        x: positions of their sensors, if these are scattered.
+        x: positions of their points, if they have their own.
+        parameters: numbers that come with each query, shape (m, p).
     """
 
     v: Array
     x: Array | None = None
+    parameters: Array | None = None
 
 
-class Domain(ABC):
+def ends_of(u: str) -> tuple[str, str, str]:
+    """The variables of predictions and of the ends of their band."""
+    return u, f"{u}_low", f"{u}_high"
+
+
+class Domain(ABC, Generic[R, E, O]):
     """A kind of data: how it is read, checked and written. Errors state what was expected, what
     was received, and the remedy."""
 
     name: ClassVar[str]
 
     @abstractmethod
-    def check_model(self, T: Transducer) -> None:
+    def check_model(self, T: R) -> None:
         """Raise an error if T is not a model of this domain."""
 
     @abstractmethod
-    def check(self, T: Transducer, examples: ExampleSet) -> None:
+    def check(self, T: R, examples: E) -> None:
         """Raise an error if values do not fit the model. `T.regress` checks shapes and that values
         are finite; this adds what the domain knows about its values."""
 
     @abstractmethod
-    def read_examples(
-        self, T: Transducer, source: PathLike, request: Request = DEFAULTS
-    ) -> ExampleSet:
-        """Example pairs that `T.regress` takes.
+    def read_examples(self, T: R, source: PathLike, request: Request = DEFAULTS) -> E:
+        """Example pairs that `regress` takes.
 
         Args:
             T: the model.
@@ -77,9 +89,9 @@ class Domain(ABC):
     @abstractmethod
     def read_queries(
         self,
-        T: Transducer,
+        T: R,
         source: PathLike,
-        examples: ExampleSet,
+        examples: E,
         request: Request = DEFAULTS,
     ) -> Queries:
         """Functions to predict for.
@@ -92,11 +104,37 @@ class Domain(ABC):
         """
 
     @abstractmethod
-    def answer(
-        self, O: ConditionedOperator, queries: Queries, request: Request = DEFAULTS
-    ) -> dict[str, Array]:
+    def regress(self, T: R, examples: E, name: str = "") -> O:
+        """The operator of the examples.
+
+        Args:
+            T: the model.
+            examples: the pairs that `read_examples` returned.
+            name: what messages call the model.
+        """
+
+    @abstractmethod
+    def answer(self, O: O, queries: Queries, request: Request = DEFAULTS) -> dict[str, Array]:
         """The predictions for the queries, and what else belongs into their file, by the names of
-        the variables."""
+        the variables. The ends of a band are u_low and u_high."""
+
+    def summary(self, O: O) -> str:
+        """A few words on the expected error, if that is known without more regressions."""
+        return ""
+
+    def report(self, O: O, name: str = "") -> str:
+        """What leave-one-out says about the regression.
+
+        Args:
+            O: the operator.
+            name: what the report calls the model.
+        """
+        from ..types import TransduceError
+
+        raise TransduceError(
+            f"a report of a regression of the domain {self.name!r}; expected one between functions "
+            "of one variable. Leave out --report."
+        )
 
     def write(
         self,

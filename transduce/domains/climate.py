@@ -18,7 +18,7 @@ from ..families.climate_files import open_climate, open_inputs
 from ..families.climate_grids import resampled
 from ..spaces import Region, regions
 from ..types import Array, ExampleSet, TransduceError, to_tensor
-from .base import DEFAULTS, Domain, Queries, Request
+from .base import DEFAULTS, Domain, Queries, Request, ends_of
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 FAR = 5.0
 
 
-class Climate(Domain):
+class Climate(Domain["Transducer", ExampleSet, "ConditionedOperator"]):
     """NetCDF files or Zarr stores with times, latitudes, longitudes and units. Several files are
     separated by commas."""
 
@@ -63,16 +63,23 @@ class Climate(Domain):
         as t850 and t2m, are not interchangeable."""
         return Queries(_inputs(T, open_inputs(_files(source), v=str(examples.v.name))))
 
+    def regress(self, T: Transducer, examples: ExampleSet, name: str = "") -> ConditionedOperator:
+        return T.regress(examples)
+
     def answer(
         self, O: ConditionedOperator, queries: Queries, request: Request = DEFAULTS
     ) -> dict[str, Array]:
         """Fields with the times of the queries, on the grid of the model, under the name and in
         the unit of the examples' u."""
         u, (_, U) = O.examples.u, _regions(O.T)
-        fields = O(np.asarray(queries.v))
+        v = np.asarray(queries.v)
+        parts = (O(v),) if request.band is None else O.predict(v, band=request.band)
         time = cast("xr.DataArray", queries.v).time.values
         name, unit = str(u.name), str(u.attrs["units"])
-        return {name: located(fields, time, U.lat, U.lon, name, unit)}
+        return {
+            end: located(fields, time, U.lat, U.lon, end, unit)
+            for end, fields in zip(ends_of(name), parts, strict=False)
+        }
 
 
 DOMAIN = Climate()

@@ -119,7 +119,7 @@ class Grid:
         positions = read_positions(x, name)
         flipped = check_monotone(positions, name, remedy)
         unit = self.to_unit(x, name)
-        unit = unit[::-1] if flipped else unit
+        unit = unit[::-1].copy() if flipped else unit
         if same(unit, self.unit):
             unit = self.unit
         return Grid(positions, snapped(unit), flipped, self.origin, self.span)

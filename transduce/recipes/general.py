@@ -71,6 +71,7 @@ class GeneralRecipe(Recipe):
 
 GENERAL = GeneralRecipe(
     name="general",
+    domain="curves",
     model={"model": "general", **CURVES},
     family=RandomOperators(),
     validation=RandomOperators(mechanisms=HELD_OUT),

@@ -34,8 +34,22 @@ def as_tensor(values: object) -> Tensor:
 
 @lru_cache(maxsize=8)
 def pretrained(name: str) -> Transducer:
-    """A model by name, loaded once."""
+    """A bundled model, loaded once."""
     return Transducer.from_pretrained(name)
+
+
+def regressor_for(name: str) -> Regressor:
+    """A baseline, a bundled model, or the model in a file."""
+    if name in BASELINES:
+        return baseline(name)
+    if name.endswith(".safetensors"):
+        return Transducer.from_pretrained(name)
+    if name not in weights.names():
+        raise TransduceError(
+            f"no model is called {name!r}; expected one of {', '.join(weights.names())}, a "
+            f".safetensors file, or a baseline: {', '.join(BASELINES)}."
+        )
+    return pretrained(name)
 
 
 class Engine(ABC):
@@ -76,7 +90,7 @@ class GeneralEngine(Engine):
         v = v.flatten(1)
         if parameters is None:
             return v
-        return torch.cat([v, torch.from_numpy(parameters).to(v)], 1)
+        return torch.cat([v, as_tensor(parameters).to(v)], 1)
 
     def _query(self, query: Query) -> Tensor:
         grid = query.v.grid
@@ -195,17 +209,11 @@ class FamilyEngine(Engine):
         return torch.stack(found)
 
 
-def engine_for(name: str, pairs: Pairs) -> Engine:
-    """The engine of this name, conditioned on the pairs."""
-    if name in BASELINES:
-        return FamilyEngine(baseline(name), pairs, name)
-    if not name.endswith(".safetensors") and name not in weights.names():
-        raise TransduceError(
-            f"no model is called {name!r}; expected one of {', '.join(weights.names())}, a "
-            f".safetensors file, or a baseline: {', '.join(BASELINES)}."
-        )
-    T = pretrained(name)
-    return GeneralEngine(T, pairs) if T.V.adapts else FamilyEngine(T, pairs, name)
+def engine_for(regressor: Regressor, pairs: Pairs, name: str) -> Engine:
+    """The engine of a regressor, conditioned on the pairs."""
+    if isinstance(regressor, Transducer) and regressor.V.adapts:
+        return GeneralEngine(regressor, pairs)
+    return FamilyEngine(regressor, pairs, name)
 
 
 def space_of(f: Functions) -> Sampled | Values:

@@ -13,9 +13,9 @@ from torch import Tensor
 from ..exporting import Exported
 from ..files import PathLike
 from ..inputs import Functions, Grid, Pairs, Query, read_pairs, read_query
-from ..types import Index, TransduceError
+from ..types import Index, Regressor, TransduceError
 from . import onnx, saving
-from .engines import Engine, as_tensor, engine_for
+from .engines import Engine, as_tensor, engine_for, regressor_for
 from .novelty import novelty_of
 from .report import Report, report_of
 
@@ -29,11 +29,13 @@ class RegressedOperator:
     Args:
         pairs: the examples.
         model: the name of the model.
+        regressor: the model, if it is loaded already.
     """
 
-    def __init__(self, pairs: Pairs, model: str):
+    def __init__(self, pairs: Pairs, model: str, regressor: Regressor | None = None):
         self.pairs, self.model = pairs, model
-        self.engine: Engine = engine_for(model, pairs)
+        self.regressor = regressor or regressor_for(model)
+        self.engine: Engine = engine_for(self.regressor, pairs, model)
 
     def __len__(self) -> int:
         return len(self.pairs)
@@ -100,7 +102,7 @@ class RegressedOperator:
                 f"{more.u.layout.shape}; expected {self.pairs.v.layout.shape} and "
                 f"{self.pairs.u.layout.shape}, as the examples have. Interpolate them."
             )
-        return RegressedOperator(_joined(self.pairs, more), self.model)
+        return RegressedOperator(_joined(self.pairs, more), self.model, self.regressor)
 
     def drop(self, which: Index) -> RegressedOperator:
         """The operator without some examples.
@@ -116,7 +118,7 @@ class RegressedOperator:
             raise TransduceError(
                 f"dropping {which} leaves none of {n} examples; expected at least one to stay."
             )
-        return RegressedOperator(self.pairs.take(rows), self.model)
+        return RegressedOperator(self.pairs.take(rows), self.model, self.regressor)
 
     def report(self) -> Report:
         """What leave-one-out says: the error of the answer and of each baseline, the weights, an
@@ -153,14 +155,20 @@ class RegressedOperator:
         answers = as_tensor(self.pairs.u.values).detach() - self.engine.residuals.detach()
         return self._restored(answers, None, None)
 
-    def export(self, path: PathLike, force: bool = False) -> Exported:
+    def export(self, path: PathLike, at: object = None, force: bool = False) -> Exported:
         """Write the operator as an ONNX graph in double precision, in the shapes, units and order
         of points of the examples: see docs/export.md.
 
         Args:
             path: of the .onnx file.
+            at: other points of the answers are not supported: give u on these points.
             force: whether to replace a file.
         """
+        if at is not None:
+            raise TransduceError(
+                f"at={at!r} of an exported operator; expected the points of the examples' u. Leave "
+                "out at, and give the examples' u on those points."
+            )
         return onnx.export(self, path, force)
 
     def _x(self, name: str) -> np.ndarray | None:

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from ..inputs import Query
 from ..kernels.general import BASELINES
-from .engines import Engine, FamilyEngine, GeneralEngine, as_tensor, engine_for
+from .engines import Engine, FamilyEngine, GeneralEngine, as_tensor, engine_for, regressor_for
 
 if TYPE_CHECKING:
     from .operator import RegressedOperator
@@ -105,7 +105,7 @@ def _of_engine(
         known = [name for name in BASELINES if name in answers]
         errors = {name: float(answers[name].residual.square().sum() / unit) for name in known}
         return errors, weights, engine.error
-    others = {name: engine_for(name, O.pairs).residuals for name in COMPARED}
+    others = {name: engine_for(regressor_for(name), O.pairs, name).residuals for name in COMPARED}
     return {name: float(r.square().sum() / unit) for name, r in others.items()}, {}, own
 
 
@@ -119,7 +119,7 @@ def _by_groups(O: RegressedOperator) -> float:
         held = np.isin(groups, part)
         if held.all():
             return float("nan")
-        rest = engine_for(O.model, O.pairs.take(np.flatnonzero(~held)))
+        rest = engine_for(O.regressor, O.pairs.take(np.flatnonzero(~held)), O.model)
         asked = O.pairs.take(np.flatnonzero(held))
         wrong = rest.answer(Query(asked.v, asked.parameters), None).detach() - u[held]
         total += float(wrong.square().sum())

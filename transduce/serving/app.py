@@ -1,8 +1,10 @@
 """The app behind `transduce serve`: examples in, the id of an operator out; queries in, predictions
 out.
 
-    POST   /operators               {v, u, x?, model?}        201 {id, model, n, ...}
-    POST   /operators/{id}/predict  {v, x?, at?, band?}       200 {u, low?, high?, milliseconds}
+    POST   /operators               {v, u, x?, x_v?, x_u?, parameters?, model?}
+                                    201 {id, model, n, expected_error, ...}
+    POST   /operators/{id}/predict  {v, x?, at?, band?, parameters?}
+                                    200 {u, low?, high?, milliseconds}
     GET    /operators/{id}, /models, /health, /openapi.json
     DELETE /operators/{id}
 

@@ -10,26 +10,28 @@ import secrets
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import torch
-from torch import nn
 
-from ..conditioned import ConditionedOperator
+from ..regression import RegressedOperator
 from .bodies import TooLargeError
+from .served import Operator
 
 
 @dataclass(frozen=True, eq=False)
 class Regressed:
-    """An operator, the name of the model that regressed it, in how many milliseconds, and what it
-    warned of."""
+    """An operator, the name of the model that regressed it, in how many milliseconds, what it
+    warned of, and where known its expected error and those of baselines."""
 
     model: str
-    operator: ConditionedOperator
+    operator: Operator
     milliseconds: float
     warnings: list[str]
+    error: float | None = None
+    baselines: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(eq=False)
@@ -100,15 +102,16 @@ class Operators:
             self._by_id.popitem(last=False)
 
 
-def held_bytes(operator: ConditionedOperator) -> int:
+def held_bytes(operator: Operator) -> int:
     """The bytes of all arrays that an operator keeps, each counted once; the model, which its
-    operators share, is not."""
+    operators share, is not. What a model that adapts makes for the operator's grids is counted."""
     sizes: dict[int, int] = {}  # by where the memory begins
-    seen: set[int] = set()
+    model: Any = operator.regressor if isinstance(operator, RegressedOperator) else operator.T
+    seen = {id(part) for part in (*model.modules(), *model.parameters(), *model.buffers())}
     rest: list[Any] = [operator]
     while rest:
         value = rest.pop()
-        if id(value) in seen or isinstance(value, nn.Module):
+        if id(value) in seen:
             continue
         seen.add(id(value))
         if isinstance(value, torch.Tensor):

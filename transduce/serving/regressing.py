@@ -10,18 +10,22 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from ..conditioned import ConditionedOperator
+from ..inputs import read_pairs
+from ..regression import RegressedOperator
 from ..transducer import Transducer
 from ..types import ExampleSet, TransduceError
 from .bodies import TooLargeError
 from .operators import Regressed
+from .served import Operator, served
 from .warned import collecting_warnings
 
+ADAPTING = ("x_v", "x_u", "parameters")  # fields for models that adapt to grids
+COARSER = "Send them on a coarser grid."
 Prediction = dict[str, np.ndarray | float | list[str]]  # arrays, milliseconds and warnings
 
 
@@ -36,6 +40,9 @@ class Sizes:
         function: values of one function.
         positions: scattered positions.
         answer: numbers of one answer.
+        curve: points of a function, and of its answers, for models that adapt to grids: their
+            memory grows with the square of it.
+        curves: numbers of all examples for these models.
     """
 
     examples: int = 1000
@@ -44,6 +51,8 @@ class Sizes:
     function: int = 2**17
     positions: int = 4096
     answer: int = 2**22
+    curve: int = 2048
+    curves: int = 2**18
 
     def check(self, what: str, size: int, most: int, remedy: str) -> None:
         """Raise an error if `size` is above `most`."""
@@ -58,78 +67,117 @@ def condition(
 
     Args:
         models: by name.
-        fields: v, u and optionally x and model, from the body of the request.
+        fields: v, u and optionally x, x_v, x_u, parameters and model, from the body of the
+            request.
         model: the name of the model if `fields` has none.
         sizes: what the server accepts.
     """
-    _check_names(fields, ("v", "u"), ("x", "model"))
+    _check_names(fields, ("v", "u"), ("x", *ADAPTING, "model"))
     name = fields.get("model", model)
     if not isinstance(name, str) or name not in models:
         raise TransduceError(
             f"this server has no model {str(name)[:50]!r}; it has {', '.join(models)}. Name one "
             "of these."
         )
+    T = models[name]
+    regress = (_of_curves if T.V.adapts else _of_family)(name, T, fields, sizes)
+    start = time.perf_counter()
+    with collecting_warnings() as said:
+        O = regress()
+        errors = served(O).errors
+    return Regressed(name, O, 1000 * (time.perf_counter() - start), said, *errors)
+
+
+def _of_family(
+    name: str, T: Transducer, fields: Mapping[str, object], sizes: Sizes
+) -> Callable[[], Operator]:
+    """The regression by a model of one family, once sizes are checked."""
+    given = [field for field in ADAPTING if field in fields]
+    if given:
+        raise TransduceError(
+            f"{', '.join(given)} with the model {name!r}; expected a model that adapts to grids, "
+            "such as 'general'. Name it, or leave them out."
+        )
     v, u = _functions(fields, "v", sizes), _functions(fields, "u", sizes)
-    sizes.check("examples", len(v), sizes.examples // models[name].systems, "Send fewer.")
+    sizes.check("examples", len(v), sizes.examples // T.systems, "Send fewer.")
     sizes.check(
         "coefficients of all examples",
-        len(v) * models[name].V.size,
+        len(v) * T.V.size,
         sizes.coefficients,
         "Send fewer examples.",
     )
     examples = ExampleSet(v, u, _positions(fields, "x", sizes))
-    start = time.perf_counter()
-    with collecting_warnings() as said:
-        O = models[name].regress(examples)
-    return Regressed(name, O, 1000 * (time.perf_counter() - start), said)
+    return lambda: T.regress(examples)
 
 
-def predict(O: ConditionedOperator, fields: Mapping[str, object], sizes: Sizes) -> Prediction:
+def _of_curves(
+    name: str, T: Transducer, fields: Mapping[str, object], sizes: Sizes
+) -> Callable[[], Operator]:
+    """The regression by a model that adapts to grids, once sizes are checked."""
+    v, u = (_functions(fields, key, sizes, np.float64, 1) for key in ("v", "u"))
+    sizes.check("examples", len(v), sizes.examples, "Send fewer.")
+    for key, f in (("v", v), ("u", u)):
+        sizes.check(f"values of each {key}", f.size // len(f), sizes.curve, COARSER)
+        sizes.check(f"numbers of all examples {key}", f.size, sizes.curves, "Send fewer examples.")
+    x, x_v, x_u = (_positions(fields, key, sizes) for key in ("x", "x_v", "x_u"))
+    parameters = _parameters(fields, sizes)
+
+    def regress() -> RegressedOperator:
+        pairs = read_pairs(v, u, x=x, x_v=x_v, x_u=x_u, parameters=parameters)
+        return RegressedOperator(pairs, name, T)
+
+    return regress
+
+
+def predict(O: Operator, fields: Mapping[str, object], sizes: Sizes) -> Prediction:
     """Predictions u for the queries in a request, with low and high if it asks for a band,
     milliseconds and warnings.
 
     Args:
         O: the operator.
-        fields: v and optionally x, at and band, from the body of the request.
+        fields: v and optionally x, at, band and parameters, from the body of the request.
         sizes: what the server accepts.
     """
-    _check_names(fields, ("v",), ("x", "at", "band"))
-    v, x, at = (
-        _functions(fields, "v", sizes),
-        _positions(fields, "x", sizes),
-        _where(fields, O.T.U.dims, sizes),
-    )
+    asked = served(O)
+    _check_names(fields, ("v",), asked.fields)
+    v = _functions(fields, "v", sizes, asked.precision, 1 if asked.adapts else 2)
+    at = _where(fields, asked.dims, sizes)
+    given = {"x": _positions(fields, "x", sizes)}
+    if asked.adapts:
+        given["parameters"] = _parameters(fields, sizes)
+        sizes.check("values of each v", v.size // len(v), sizes.curve, COARSER)
+        if at is not None:
+            sizes.check("points to answer at", asked.values(at), sizes.curve, "Ask for fewer.")
     band = (
         None
         if "band" not in fields
         else _number(fields["band"], "band", "a share of the values between 0 and 1, like 0.9")
     )
     names = ("u",) if band is None else ("u", "low", "high")
-    asked = len(at) if isinstance(at, np.ndarray) else math.prod(at or ())
-    values = math.prod(O.examples.u.shape[1:]) if at is None else O.T.U.channels * asked
     sizes.check("queries", len(v), sizes.queries, "Send fewer at a time.")
     sizes.check(
         "coefficients of all queries",
-        len(v) * O.T.V.size,
+        asked.coefficients(v),
         sizes.coefficients,
         "Send fewer queries at a time.",
     )
     sizes.check(
         "numbers of the answer",
-        len(names) * len(v) * values,
+        len(names) * len(v) * asked.values(at),
         sizes.answer,
         "Send fewer queries, or ask for fewer points.",
     )
     start = time.perf_counter()
     with collecting_warnings() as said:
-        arrays = (O(v, at=at, x=x),) if band is None else O.predict(v, band=band, at=at, x=x)
+        arrays = asked.answer(v, at, given, band)
     milliseconds = 1000 * (time.perf_counter() - start)
     if not all(np.isfinite(array).all() for array in arrays):
         raise TransduceError(
             "the answer is not finite: values of the examples or queries are far from those this "
             "model knows. Rescale them."
         )
-    return dict(zip(names, arrays, strict=True)) | {"milliseconds": milliseconds, "warnings": said}
+    found: Prediction = {"milliseconds": milliseconds, "warnings": said}
+    return {**dict(zip(names, arrays, strict=True)), **found}
 
 
 def _check_names(
@@ -143,10 +191,16 @@ def _check_names(
         )
 
 
-def _functions(fields: Mapping[str, object], name: str, sizes: Sizes) -> np.ndarray:
-    """A field of functions, in single precision, in which models compute."""
+def _functions(
+    fields: Mapping[str, object],
+    name: str,
+    sizes: Sizes,
+    precision: type[np.floating] = np.float32,
+    fewest_axes: int = 2,
+) -> np.ndarray:
+    """A field of functions, in the precision in which the model computes."""
     f = fields[name]
-    if not isinstance(f, np.ndarray) or f.ndim < 2 or f.size == 0:
+    if not isinstance(f, np.ndarray) or f.ndim < fewest_axes or f.size == 0:
         received = (
             f"has shape {f.shape}" if isinstance(f, np.ndarray) else f"is a {type(f).__name__}"
         )
@@ -161,7 +215,20 @@ def _functions(fields: Mapping[str, object], name: str, sizes: Sizes) -> np.ndar
         "Send them on a coarser grid.",
     )
     with np.errstate(over="ignore"):
-        return f.astype(np.float32)
+        return f.astype(precision)
+
+
+def _parameters(fields: Mapping[str, object], sizes: Sizes) -> np.ndarray | None:
+    """The numbers that come with each function."""
+    p = fields.get("parameters")
+    if "parameters" not in fields:
+        return None
+    if not isinstance(p, np.ndarray) or p.ndim not in (1, 2) or p.size == 0:
+        raise TransduceError(
+            "parameters are no list of numbers; expected one number, or a list, for each function."
+        )
+    sizes.check("parameters of each function", p.size // len(p), sizes.curve, "Send fewer.")
+    return p.astype(np.float64)
 
 
 def _positions(fields: Mapping[str, object], name: str, sizes: Sizes) -> np.ndarray | None:

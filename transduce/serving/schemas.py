@@ -33,12 +33,23 @@ def _nested(levels: int) -> Schema:
 
 
 FUNCTIONS = {
-    "anyOf": [_nested(levels) for levels in (2, 3, 4)],
-    "description": "(n, points), (n, channels, points), (n, x, y) or (n, channels, x, y)",
+    "anyOf": [_nested(levels) for levels in (1, 2, 3, 4)],
+    "description": "(n, points), (n, channels, points), (n, x, y) or (n, channels, x, y); for "
+    "models that adapt, also (n, numbers) with fewer than 8 numbers, or (n,)",
 }
 POSITIONS = {
     "anyOf": [_nested(1), _nested(2)],
-    "description": "in [0, 1]: (points,), or (points, 2) in two dimensions",
+    "description": "in [0, 1]: (points,), or (points, 2) in two dimensions; for models that adapt, "
+    "(points,) in your units, ascending or descending",
+}
+OWN_POSITIONS = {
+    **_nested(1),
+    "description": "positions of the points of v or of u alone, in place of x; for models that "
+    "adapt",
+}
+PARAMETERS = {
+    "anyOf": [_nested(1), _nested(2)],
+    "description": "numbers that come with each function, (n,) or (n, p); for models that adapt",
 }
 AT = {
     "anyOf": [{"type": "integer", "minimum": 1, "maximum": Sizes.function}, _nested(1), _nested(2)],
@@ -72,6 +83,12 @@ class Operator(BaseModel):
     expires_in: float
     milliseconds: float = Field(description="that the regression took")
     warnings: list[str]
+    expected_error: float | None = Field(
+        None, description="squared error for new v, in units of the variation of u about its mean"
+    )
+    baselines: dict[str, float] = Field(
+        default_factory=dict, description="leave-one-out errors of baselines in the same units"
+    )
 
 
 class Prediction(BaseModel):
@@ -91,6 +108,7 @@ class Model(BaseModel):
     dimensions: int = Field(description="of the domain")
     channels: dict[str, int] = Field(description="of v and of u")
     bands: bool = Field(description="whether predictions can have a band")
+    adapts: bool = Field(description="whether any grids, units and channels, and parameters, fit")
 
 
 class Health(BaseModel):
@@ -125,7 +143,7 @@ def _body(required: list[str], fields: Schema, example: dict[str, object]) -> Sc
 ROW = [0.0, 0.2, 0.4, 0.6, 0.8, 0.7, 0.5, 0.3, 0.0]
 QUERIES = _body(
     ["v"],
-    {"v": FUNCTIONS, "x": POSITIONS, "at": AT, "band": BAND},
+    {"v": FUNCTIONS, "x": POSITIONS, "at": AT, "band": BAND, "parameters": PARAMETERS},
     {"v": [ROW], "at": 5, "band": 0.9},
 )
 PREDICTED: dict[int | str, Schema] = {
@@ -149,6 +167,9 @@ def examples(models: list[str]) -> Schema:
         "v": FUNCTIONS,
         "u": FUNCTIONS,
         "x": POSITIONS,
+        "x_v": OWN_POSITIONS,
+        "x_u": OWN_POSITIONS,
+        "parameters": PARAMETERS,
         "model": {"type": "string", "enum": models},
     }
     return _body(["v", "u"], fields, {"v": [ROW], "u": [ROW[::-1]]})

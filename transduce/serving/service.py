@@ -17,6 +17,7 @@ from .limits import Limits, RefusedError
 from .operators import Operators, Stored
 from .regressing import Sizes, condition, predict
 from .schemas import JSON, NPZ
+from .served import served
 from .workers import Workers
 
 
@@ -87,6 +88,7 @@ class Service:
                 dimensions=T.V.dims,
                 channels={"v": T.V.channels, "u": T.U.channels},
                 bands=T.leaves_out,
+                adapts=T.V.adapts,
             )
             for name, T in self.models.items()
         ]
@@ -127,15 +129,18 @@ async def _reader(request: Request, most: int) -> Callable[[], Mapping[str, obje
 
 
 def _described(stored: Stored, seconds: float) -> schemas.Operator:
-    regressed, examples = stored.regressed, stored.regressed.operator.examples
+    regressed = stored.regressed
+    v, u = served(regressed.operator).shapes
     return schemas.Operator(
         id=stored.id,
         model=regressed.model,
-        n=len(examples),
-        v=list(examples.v.shape),
-        u=list(examples.u.shape),
+        n=v[0],
+        v=v,
+        u=u,
         bytes=stored.bytes,
         expires_in=seconds,
         milliseconds=regressed.milliseconds,
         warnings=regressed.warnings,
+        expected_error=regressed.error,
+        baselines=dict(regressed.baselines),
     )

@@ -8,22 +8,38 @@ from one grid to another.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import lru_cache
+from collections.abc import Callable, Sequence
+from functools import lru_cache, wraps
 
 import numpy as np
 import torch
 from jaxtyping import Float
-from scipy.interpolate import make_interp_spline
 from torch import Tensor
 
 from ..types import Array, Json, TransduceError
 from .base import Space, grid_or_positions
 
 CLOSE = 1e-9  # positions that differ by less are the same
+KEPT = 2**18  # entries of a matrix that is kept for the next time
+
+Positions = tuple[float, ...]
 
 
-@lru_cache(maxsize=64)
+def kept_if_small(
+    make: Callable[[Positions, Positions], Tensor],
+) -> Callable[[Positions, Positions], Tensor]:
+    """The same function, whose last 64 matrices are kept, unless they are large."""
+    kept = lru_cache(maxsize=64)(make)
+
+    @wraps(make)
+    def matrix(x: Positions, at: Positions) -> Tensor:
+        return (kept if len(x) * len(at) <= KEPT else make)(x, at)
+
+    return matrix
+
+
+@kept_if_small
+@torch.inference_mode(False)  # kept matrices may be differentiated through later
 def spline_matrix(x: tuple[float, ...], at: tuple[float, ...]) -> Float[Tensor, "q p"]:
     """The matrix from values at x to the values of the interpolating spline at other positions.
     Positions outside x get the value at its nearer end."""
@@ -32,11 +48,14 @@ def spline_matrix(x: tuple[float, ...], at: tuple[float, ...]) -> Float[Tensor, 
     places = np.clip(at, x[0], x[-1])
     if len(x) == 1:
         return torch.ones(len(at), 1, dtype=torch.float64)
+    from scipy.interpolate import make_interp_spline
+
     spline = make_interp_spline(np.array(x), np.eye(len(x)), k=min(3, len(x) - 1))
     return torch.from_numpy(np.ascontiguousarray(spline(places)))
 
 
-@lru_cache(maxsize=64)
+@kept_if_small
+@torch.inference_mode(False)  # kept matrices may be differentiated through later
 def resampling(x: tuple[float, ...], at: tuple[float, ...]) -> Float[Tensor, "q p"]:
     """The matrix from values at x to values at other positions: interpolation, or, where x has many
     more positions, the spline through the new positions that fits the values best."""

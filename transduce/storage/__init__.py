@@ -10,6 +10,8 @@ then renamed, so that the target is always complete: the old file or the new one
 
 from .formats import check_writable as check_writable
 from .reading import MissingVariableError as MissingVariableError
+from .reading import OpenFile as OpenFile
+from .reading import opened as opened
 from .reading import read_examples as read_examples
 from .reading import read_functions as read_functions
 from .reading import read_variable as read_variable

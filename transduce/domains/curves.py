@@ -1,0 +1,128 @@
+"""Functions of one variable on any grids, in any units, and plain numbers.
+
+Files hold v and u of shape (n, points), (n, channels, points) or (n, numbers), and may hold x, the
+positions of the points of both, or x_v and x_u (also xv and xu), and parameters of each pair. In
+NetCDF, HDF5 and Zarr, coordinates are positions too. Queries are files with v, and x or x_v."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, cast
+
+from ..inputs import Pairs, read_pairs
+from ..regression import RegressedOperator
+from ..storage import OpenFile, opened
+from ..transducer import Transducer
+from ..types import Array, Regressor
+from .base import DEFAULTS, Domain, Queries, Request, ends_of
+from .functions import hint
+
+if TYPE_CHECKING:
+    from ..files import PathLike
+
+POSITIONS = {"v": ("x_v", "xv"), "u": ("x_u", "xu")}
+PARAMETERS = "parameters"
+
+
+class Curves(Domain[Regressor, Pairs, RegressedOperator]):
+    """The domain of the general model, and of baselines."""
+
+    name = "curves"
+
+    def check_model(self, T: Regressor) -> None:
+        """Every regressor takes curves."""
+
+    def check(self, T: Regressor, examples: Pairs) -> None:
+        """Curves may have any finite values, which `read_pairs` checks."""
+
+    def read_examples(self, T: Regressor, source: PathLike, request: Request = DEFAULTS) -> Pairs:
+        with hint(), opened(source) as file:
+            arrays = {key: file.fetch(getattr(request, key) or key) for key in "vu"}
+            x, parameters = _positions(file, arrays, request), _optional(file, (PARAMETERS,))
+        return read_pairs(
+            arrays["v"],
+            arrays["u"],
+            x=x.get("x"),
+            x_v=x.get("x_v"),
+            x_u=x.get("x_u"),
+            parameters=parameters,
+        )
+
+    def read_queries(
+        self, T: Regressor, source: PathLike, examples: Pairs, request: Request = DEFAULTS
+    ) -> Queries:
+        with hint(), opened(source) as file:
+            v = file.fetch(request.v or "v")
+            x = _positions(file, {"v": v}, request)
+            return Queries(v, x.get("x_v", x.get("x")), _optional(file, (PARAMETERS,)))
+
+    def regress(self, T: Regressor, examples: Pairs, name: str = "") -> RegressedOperator:
+        return RegressedOperator(examples, name, T)
+
+    def answer(
+        self, O: RegressedOperator, queries: Queries, request: Request = DEFAULTS
+    ) -> dict[str, Array]:
+        """The predictions; with positions x_u, unless they are coordinates of the examples' u."""
+        asked = {"at": request.at, "x": queries.x, "parameters": queries.parameters}
+        if request.band is None:
+            parts: Sequence[object] = (O(queries.v, **asked),)
+        else:
+            parts = O.predict(queries.v, request.band, **asked)
+        ends = zip(ends_of(request.u or "u"), parts, strict=False)
+        answers = {name: cast("Array", part) for name, part in ends}
+        grid = O.pairs.u.grid
+        if grid is None or not grid.given or _labelled(O.pairs.u.template.empty):
+            return answers
+        x = grid.x if request.at is None else grid.resampled(request.at).x
+        return answers | {POSITIONS["u"][0]: x}
+
+    def summary(self, O: RegressedOperator) -> str:
+        if not (isinstance(O.regressor, Transducer) and O.regressor.V.adapts):
+            return ""  # baselines would have to be fitted again for each example
+        report = O.report()
+        best = min(report.baselines, key=report.baselines.__getitem__)
+        return (
+            f"expected error {report.error:.2g} of the variation of u (best baseline: {best}, "
+            f"{report.baselines[best]:.2g})"
+        )
+
+    def report(self, O: RegressedOperator, name: str = "") -> str:
+        return str(O.report())
+
+
+DOMAIN = Curves()
+
+
+def _optional(file: OpenFile, names: Sequence[str]) -> Array | None:
+    """The first of these variables that the file has."""
+    return next((file.fetch(name) for name in names if name in file.names), None)
+
+
+def _positions(file: OpenFile, arrays: dict[str, Array], request: Request) -> dict[str, Array]:
+    """The positions in a file: x_v and x_u, or x for both.
+
+    Args:
+        file: the file.
+        arrays: v and u, or v alone.
+        request: names x, if it has another name.
+    """
+    own = {key: _optional(file, POSITIONS[key]) for key in arrays}
+    x = _optional(file, ("x",)) if request.x is None else file.fetch(request.x)
+    if x is not None:
+        along = [key for key, f in arrays.items() if _last_dimension(f) == _last_dimension(x) != ""]
+        if not along and all(positions is None for positions in own.values()):
+            return {"x": x}
+        for key in along or arrays:  # x of xarray belongs to the functions that have its dimension
+            own[key] = x if own[key] is None else own[key]
+    return {f"x_{key}": positions for key, positions in own.items() if positions is not None}
+
+
+def _last_dimension(f: object) -> str:
+    """The name of the last dimension; "" if it has none."""
+    dims = getattr(f, "dims", ())
+    return str(dims[-1]) if dims else ""
+
+
+def _labelled(u: object) -> bool:
+    """Whether the examples' u have their positions as coordinates."""
+    return _last_dimension(u) in getattr(u, "coords", ())
