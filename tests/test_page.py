@@ -325,16 +325,17 @@ def test_a_file_is_dropped_and_answered_and_a_bad_one_told_why(visit, url, tmp_p
     )
     expect(page.locator("#save-npz")).to_have_attribute("aria-disabled", "true")
     page.evaluate(DROP, ["sample.csv", list(page.request.get(f"{url}/sample.csv").body())])
-    expect(page.locator("#data-message")).to_have_text(
-        "3 answers of shape 101 by adr, from 20 pairs."
+    expect(page.locator("#data-message")).to_contain_text(
+        "3 answers of shape 101 by general, from 20 pairs. Expected error "
     )
     expect(page.locator("#query-value")).to_have_text("1 of 3")
     with page.expect_download() as download:
         page.locator("#save-npz").click()
     download.value.save_as(tmp_path / "u.npz")
     task = AdvectionDiffusionReaction().sample_task(20, 3, generator_for("test", 0))
-    expected = transduce.Transducer.from_pretrained("adr").regress(task.examples)(task.queries.v)
-    np.testing.assert_allclose(np.load(tmp_path / "u.npz")["u"], expected.numpy(), atol=1e-6)
+    O = transduce.regress(task.examples.v.numpy(), task.examples.u.numpy())
+    expected = O(task.queries.v.numpy())
+    np.testing.assert_allclose(np.load(tmp_path / "u.npz")["u"], expected, atol=1e-3)
     page.locator("#model").select_option("adr-softmax")
     expect(page.locator("#data-message")).to_contain_text("by adr-softmax")
 

@@ -186,18 +186,18 @@ def test_a_sample_is_answered(client, ask, kind):
     content = client.get(f"/sample.{kind}").content
     found = ask("data/regress", files=[upload(f"sample.{kind}", content)])
     task = AdvectionDiffusionReaction().sample_task(20, 3, generator_for("test", 0))
-    mean, low, high = (
-        transduce.Transducer.from_pretrained("adr").regress(task.examples).predict(task.queries.v)
-    )
-    assert (found["model"], found["n"], found["shape"]) == ("adr", 20, [3, 101])
-    assert found["fits"][0] == "adr" and "burgers" not in found["fits"]
+    O = transduce.regress(task.examples.v.numpy(), task.examples.u.numpy())
+    mean, low, high = map(torch.as_tensor, O.predict(task.queries.v.numpy()))
+    assert (found["model"], found["n"], found["shape"]) == ("general", 20, [3, 101])
+    assert found["fits"][:2] == ["general", "adr"] and "burgers" not in found["fits"]
+    assert found["report"][0].startswith("Expected error ") and "linear " in found["report"][0]
     answered = np.load(io.BytesIO(base64.b64decode(found["npz"])))["u"]
-    np.testing.assert_allclose(answered, mean.numpy(), atol=1e-6)
+    np.testing.assert_allclose(answered, mean.numpy(), atol=1e-3)
     np.testing.assert_allclose(
         np.loadtxt(io.StringIO(found["csv"]), delimiter=","), answered, atol=1e-7
     )
     for name, expected in (("u", mean), ("low", low), ("high", high)):
-        np.testing.assert_allclose(array(found[name]), expected.numpy(), atol=1e-6)
+        np.testing.assert_allclose(array(found[name]), expected.numpy(), atol=1e-3)
 
 
 def test_pairs_and_queries_may_come_in_two_files_as_the_command_line_takes_them(ask):
@@ -212,6 +212,38 @@ def test_pairs_and_queries_may_come_in_two_files_as_the_command_line_takes_them(
     )
     np.testing.assert_allclose(array(found["u"]), expected.numpy(), atol=1e-6)
     assert found["model"] == "adr-softmax" and found["low"] is None
+
+
+V9 = np.random.default_rng(0).normal(size=(5, 9))
+
+
+def test_data_on_its_own_grids_and_in_its_own_units(ask):
+    """Grids of v and u, descending; parameters; queries in a file of their own."""
+    x_v, x_u = 1e4 / np.linspace(4, 9, 9), np.linspace(700, 400, 12)
+    u, p = 300 + V9 @ np.random.default_rng(1).normal(size=(9, 12)), V9[:, :2]
+    pairs = npz(v=V9, u=u, x_v=x_v, x_u=x_u, parameters=p)
+    asked = npz(v=V9[:2, 1:], x_v=x_v[1:], parameters=p[:2])
+    found = ask("data/regress", files=[upload("a.npz", pairs), upload("v.npz", asked)])
+    O = transduce.regress(V9, u, x_v=x_v, x_u=x_u, parameters=p)
+    ends = O.predict(V9[:2, 1:], x=x_v[1:], parameters=p[:2])
+    stored = np.load(io.BytesIO(base64.b64decode(found["npz"])))
+    for name, expected in zip(("u", "u_low", "u_high"), ends, strict=True):
+        np.testing.assert_allclose(stored[name], expected, rtol=1e-6)
+    np.testing.assert_allclose(array(found["x"]), np.linspace(1, 0, 12), atol=1e-6)
+    assert "adr" not in found["fits"]
+
+
+def test_tables_of_numbers_are_answered(ask):
+    content = npz(v=V9[:, :3], u=V9[:, 0] ** 2, v_query=V9[:2, :3])
+    found = ask("data/regress", files=[upload("a.npz", content)])
+    assert (found["model"], found["shape"]) == ("general", [2, 1])
+    assert found["csv"].count("\n") == 2 and found["x"] is None
+
+
+def test_fields_are_answered_by_a_model_of_fields(ask):
+    fields = 0.1 * np.random.default_rng(0).normal(size=(2, 2, 64, 64)).astype(np.float32)
+    content = npz(v=fields, u=fields, v_query=fields[:1])
+    assert ask("data/regress", files=[upload("a.npz", content)])["model"] == "burgers"
 
 
 BAD_FILES = [
@@ -235,8 +267,8 @@ BAD_FILES = [
         "u 3; expected the same number",
     ),
     (
-        [("pairs.npz", npz(v=np.zeros((2, 9)), u=np.zeros((2, 9)), v_query=np.zeros((1, 9))))],
-        "adr: examples.v has 9 points",
+        [("pairs.npz", npz(v=V9, u=V9, v_query=V9[:1], x=np.zeros(9)))],
+        "general: x repeats 0.0",
     ),
     (
         [("pairs.npz", npz(v=np.array([{}]), u=np.zeros((1, 9))))],
@@ -256,19 +288,16 @@ def test_a_bad_file_is_told_why(refused, files, says):
 
 
 def test_visitors_are_told_of_their_own_warnings_at_once(monkeypatch):
-    both, T = threading.Barrier(2, timeout=20), transduce.Transducer.from_pretrained("adr")
+    both, answer = threading.Barrier(2, timeout=20), data.answer
 
-    class Warning:
-        leaves_out = False
+    def warning(name, T, given):
+        both.wait()
+        warnings.warn(f"{len(given.v)} pairs", stacklevel=1)
+        both.wait()
+        return answer(name, T, given)
 
-        def regress(self, pairs):
-            both.wait()
-            warnings.warn(f"{len(pairs)} pairs", stacklevel=1)
-            both.wait()
-            return T.regress(pairs)
-
-    monkeypatch.setattr(data, "model", lambda name: Warning())
-    monkeypatch.setattr(data, "fitting", lambda pairs: {"adr": None})
+    monkeypatch.setattr(data, "answer", warning)
+    monkeypatch.setattr(data, "fitting", lambda given: {"adr": None})
 
     def told(n):
         functions = np.pad(np.random.default_rng(n).normal(size=(n, 99)), ((0, 0), (1, 1)))
@@ -292,7 +321,7 @@ def test_more_than_the_page_takes_is_refused(refused, monkeypatch):
 def test_a_model_that_does_not_fit_says_which_do(client, refused):
     sample = upload("sample.npz", client.get("/sample.npz").content)
     detail = refused("data/regress", files=[sample], model="burgers")
-    assert detail.startswith("burgers: ") and "These take it: adr" in detail
+    assert detail.startswith("burgers: ") and "These take it: general, adr" in detail
     assert "no model is called 'x'" in refused("data/regress", files=[sample], model="x")
 
 

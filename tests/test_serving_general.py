@@ -105,6 +105,7 @@ def wide(n, points):
         ({"parameters": P[:-1]}, 422, "parameters have shape (13, 2)"),
         ({"parameters": wide(14, 2049)}, 413, "parameters of each function: 2049"),
         ({"parameters": np.zeros((1, 1, 1))}, 422, "parameters are no list of numbers"),
+        ({"v": 1e200 * V}, 422, "v is up to 3e+200; expected at most 1e+140"),
         ({"v": np.array(1.0)}, 422, "expected at least one function"),
     ],
 )

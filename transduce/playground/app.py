@@ -105,5 +105,6 @@ def warm_the_rest() -> None:
 
 
 def _load_the_rest() -> None:
+    model("general")
     model("images")
     burgers.predict(burgers.Stirred(fluid=burgers.Fluid(seed=1)))

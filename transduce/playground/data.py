@@ -1,8 +1,9 @@
 """The tab of one's own data: pairs and queries in files, the regression's answers back. Nothing is
 stored.
 
-An .npz file holds `v` and `u`, and `v_query` beside them or `v` in a file of its own; `x` if
-sensors are scattered. A .csv file has a function in each row, whose first cell says what it is: v,
+An .npz file holds `v` and `u`, and `v_query` beside them or `v` in a file of its own. It may hold
+positions `x`, or `x_v` and `x_u`, and `parameters` (with `parameters_query` beside `v_query`). A
+.csv file has a function in each row, whose first cell says what it is: v,
 u or v_query."""
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from ..families import AdvectionDiffusionReaction
 from ..random_fields import generator_for
 from ..serving.bodies import TooLargeError, read_csv, read_npz, write_npz
 from ..serving.warned import collecting_warnings
-from ..types import ExampleSet, TransduceError
+from ..types import TransduceError
+from .answering import Answer, Data, answer, check
 from .models import model
 from .packing import packed
 
@@ -29,7 +31,8 @@ BYTES = 32 * 2**20  # of the arrays of a file, unpacked
 MOST = 1000  # pairs, and queries
 LINES = 4 * MOST  # of a table, some of which may be neither
 KINDS = ("v", "u", "v_query")
-FIRST = ("adr", "burgers", "images")  # the order in which models are tried
+OPTIONAL = ("x", "x_v", "x_u", "parameters")
+FIRST = ("general", "adr", "burgers", "images")  # the order in which models are tried
 DRAWN = 12  # answers that the page draws
 
 
@@ -90,8 +93,8 @@ def _kinds(body: bytes) -> dict[str, np.ndarray]:
     return {kind: read_csv(table, BYTES) for kind, table in found.items()}
 
 
-def read(uploads: list[Upload]) -> tuple[ExampleSet, np.ndarray, np.ndarray | None]:
-    """Pairs and queries, and the positions of the queries' sensors if they have their own."""
+def read(uploads: list[Upload]) -> Data:
+    """Pairs and queries."""
     tables = [arrays_of(upload) for upload in uploads]
     paired = [table for table in tables if "u" in table]
     rest = [table for table in tables if "u" not in table]
@@ -110,26 +113,30 @@ def read(uploads: list[Upload]) -> tuple[ExampleSet, np.ndarray, np.ndarray | No
             "answer for, as v_query beside v and u, or "
             "as v in one file more."
         )
-    pairs = ExampleSet(paired[0]["v"], paired[0]["u"], paired[0].get("x"))
-    v_query = asked[0]["v_query"]
-    if len(pairs) > MOST or len(v_query) > MOST:
+    pairs, queries = paired[0], asked[0]
+    if len(pairs["v"]) > MOST or len(queries["v_query"]) > MOST:
         raise TransduceError(
-            f"{len(pairs)} pairs and {len(v_query)} queries; this page takes up to {MOST} of "
-            "each. For more, use `transduce regress`."
+            f"{len(pairs['v'])} pairs and {len(queries['v_query'])} queries; this page takes up to "
+            f"{MOST} of each. For more, use `transduce regress`."
         )
-    return pairs, v_query, asked[0].get("x") if asked[0] is not paired[0] else None
+    own = {"v_query": queries["v_query"]}
+    held = {"parameters_query": "parameters", "x_query": "x_v" if "x_v" in queries else "x"}
+    if queries is pairs:
+        held = {"parameters_query": "parameters_query"}
+    own |= {name: queries[of] for name, of in held.items() if of in queries}
+    return Data(**own, **{name: pairs[name] for name in ("v", "u", *OPTIONAL) if name in pairs})
 
 
-def fitting(pairs: ExampleSet) -> dict[str, TransduceError | None]:
-    """Whether each bundled model takes such pairs, or what it says against them."""
+def fitting(data: Data) -> dict[str, TransduceError | None]:
+    """Whether each bundled model takes such data, or what it says against it. Fields of two
+    variables are tried with models of these first."""
     said: dict[str, TransduceError | None] = {}
-    for name in sorted(
-        weights.names(),
-        key=lambda name: (name not in FIRST, FIRST.index(name) if name in FIRST else 0),
-    ):
+    first = FIRST if not data.of_fields else (*FIRST[1:], FIRST[0])
+    order = {name: i for i, name in enumerate(first)}
+    for name in sorted(weights.names(), key=lambda name: order.get(name, len(order))):
         try:
             with collecting_warnings():  # what the chosen one warns of is told once it regresses
-                model(name).regress(pairs[:1])
+                check(model(name), data)
             said[name] = None
         except TransduceError as error:
             said[name] = error
@@ -138,8 +145,8 @@ def fitting(pairs: ExampleSet) -> dict[str, TransduceError | None]:
 
 def regress(files: Files) -> dict[str, object]:
     """The answers, for the page to draw and to offer as files."""
-    pairs, v_query, x = read(files.files)
-    said = fitting(pairs)
+    data = read(files.files)
+    said = fitting(data)
     fits = [name for name, error in said.items() if error is None]
     name = files.model or next(iter(fits), FIRST[0])
     if name not in said:
@@ -148,31 +155,35 @@ def regress(files: Files) -> dict[str, object]:
         raise TransduceError(
             f"{name}: {error}" + (f" These take it: {', '.join(fits)}." if fits else "")
         )
-    T = model(name)
     with collecting_warnings() as warned:
         start = time.perf_counter()
-        O = T.regress(pairs)
-        u_hat, low, high = (
-            O.predict(v_query, x=x) if T.leaves_out else (O(v_query, x=x), None, None)
-        )
+        found = answer(name, model(name), data)
         milliseconds = 1000 * (time.perf_counter() - start)
-    answer = {
+    about = {
         "model": name,
         "fits": fits,
-        "n": len(pairs),
-        "shape": list(u_hat.shape),
+        "n": len(data.v),
+        "shape": list(found.u.shape),
         "milliseconds": milliseconds,
+        "warnings": warned,
+        "report": found.report,
     }
-    answer |= {"warnings": warned, "npz": base64.b64encode(write_npz({"u": u_hat})).decode()}
-    drawn = {"v": v_query, "u": u_hat, "low": low, "high": high}
-    answer |= {
-        key: None if array is None else packed(array[:DRAWN]) for key, array in drawn.items()
+    drawn = {"v": data.v_query, "u": found.u, "low": found.low, "high": found.high}
+    shown = {key: None if array is None else packed(array[:DRAWN]) for key, array in drawn.items()}
+    return {
+        **about,
+        **shown,
+        "npz": base64.b64encode(write_npz(_ends(found))).decode(),
+        "examples": packed(data.u.reshape(len(data.u), *found.u.shape[1:])[:100]),
+        "x": None if found.x is None else packed(found.x),
+        "csv": _table(found.u) if found.u.ndim == 2 else None,
     }
-    return answer | {
-        "examples": packed(pairs.u[:100]),
-        "x": None if pairs.x is None else packed(pairs.x),
-        "csv": _table(u_hat) if u_hat.ndim == 2 else None,
-    }
+
+
+def _ends(found: Answer) -> dict[str, np.ndarray]:
+    """Predictions with their band, as `transduce regress` writes them."""
+    ends = {"u": found.u, "u_low": found.low, "u_high": found.high}
+    return {name: array for name, array in ends.items() if array is not None}
 
 
 def sample(kind: str) -> bytes:

@@ -23,6 +23,7 @@ from ..spaces import Sampled, Space, Values, WithParameters
 from ..transducer import Transducer
 from ..types import Array, ExampleSet, Operator, Regressor, TransduceError
 
+LARGEST = 1e140  # values
 Where = Tensor | None
 """Positions of answers in the unit interval; None for those of the examples' u."""
 
@@ -73,6 +74,7 @@ class GeneralEngine(Engine):
     """A model that adapts to grids and units: the general model."""
 
     def __init__(self, T: Transducer, pairs: Pairs):
+        _check_squares(pairs)
         self.pairs, self.V, self.U = pairs, space_of(pairs.v), space_of(pairs.u)
         V: Space = self.V
         if pairs.parameters is not None:
@@ -221,6 +223,17 @@ def space_of(f: Functions) -> Sampled | Values:
     if f.grid is None:
         return Values(f.layout.channels * f.layout.points)
     return Sampled(f.grid.unit.tolist(), f.layout.channels)
+
+
+def _check_squares(pairs: Pairs) -> None:
+    """Raise if squares of values could overflow."""
+    arrays = {"v": pairs.v.array, "u": pairs.u.array, "parameters": pairs.parameters}
+    for name, values in arrays.items():
+        if values is not None and (largest := np.abs(values).max()) > LARGEST:
+            raise TransduceError(
+                f"{name} is up to {largest:.1g}; expected at most {LARGEST:g}, so that squares do "
+                f"not overflow. Give {name} in larger units."
+            )
 
 
 def _in_space(examples: ExampleSet, V: Space, U: Space) -> ExampleSet:

@@ -4,6 +4,8 @@ import { paint } from "./field.js";
 import { Plot } from "./plot.js";
 import { message, milliseconds } from "./say.js";
 
+// Whether positions ascend or descend, so that a band between them is no tangle.
+const ordered = (x) => !x || [1, -1].some((sign) => x.every((value, i) => !i || sign * (value - x[i - 1]) > 0));
 const $ = (id) => document.getElementById(id);
 
 export function start() {
@@ -36,7 +38,7 @@ export function start() {
     if (curves) plot.height = 1.1 * Math.max(1e-6, ...curves.u.concat(curves.low ?? [], curves.high ?? [], curves.examples).map((row) => row.reduce((most, value) => Math.max(most, Math.abs(value)), 0)));
     if (found) {
       $("model").replaceChildren(new Option("the first that fits", ""), ...found.fits.map((name) => new Option(name, name, false, name === $("model").value)));
-      message(said, [`${found.shape[0]} answer${found.shape[0] > 1 ? "s" : ""} of shape ${found.shape.slice(1).join(" × ")} by ${found.model}, from ${found.n} pairs.`, ...found.warnings].join(" "));
+      message(said, [`${found.shape[0]} answer${found.shape[0] > 1 ? "s" : ""} of shape ${found.shape.slice(1).join(" × ")} by ${found.model}, from ${found.n} pairs.`, ...found.report, ...found.warnings].join(" "));
     }
     draw();
   }
@@ -57,7 +59,7 @@ export function start() {
       for (const u of curves?.examples ?? []) plot.line(u, "example", { alpha: 0.35, places });
     }, () => {
       if (!curves) return;
-      if (curves.low && !places) plot.band(curves.low[at], curves.high[at], "prediction");
+      if (curves.low && ordered(places)) plot.band(curves.low[at], curves.high[at], "prediction", places);
       plot.line(curves.u[at], "prediction", { width: 2.25, places });
     });
   }

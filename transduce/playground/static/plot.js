@@ -131,11 +131,11 @@ export class Plot {
     pen.globalAlpha = 1;
   }
 
-  band(low, high, name) {
-    const { pen } = this, last = low.length - 1;
+  band(low, high, name, places) {
+    const { pen } = this, last = low.length - 1, at = (i) => this.x(places ? places[i] : i / last);
     pen.beginPath();
-    low.forEach((value, i) => pen.lineTo(this.x(i / last), this.y(value)));
-    for (let i = last; i >= 0; i--) pen.lineTo(this.x(i / last), this.y(high[i]));
+    low.forEach((value, i) => pen.lineTo(at(i), this.y(value)));
+    for (let i = last; i >= 0; i--) pen.lineTo(at(i), this.y(high[i]));
     pen.fillStyle = colour(name);
     pen.globalAlpha = 0.22;
     pen.fill();
