@@ -72,7 +72,7 @@ class GeneralRecipe(Recipe):
 GENERAL = GeneralRecipe(
     name="general",
     domain="curves",
-    model={"model": "general", **CURVES},
+    model={"model": "general", **CURVES, "width": 32},
     family=RandomOperators(),
     validation=RandomOperators(mechanisms=HELD_OUT),
     training=Training(
