@@ -28,9 +28,8 @@ def answers_with_band(
     level: float = 0.9,
     others: Mapping[str, np.ndarray] | None = None,
 ) -> None:
-    """Draw queries, their answers with a band over the truth, and below these the errors.
-
-    In the lowest row the truth is zero: the band should hold it.
+    """Draw queries, their answers with a band over the truth, and below these the errors, where the
+    band should hold zero.
 
     Args:
         examples: v and u, shape (n, points), drawn as thin lines.
