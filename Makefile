@@ -1,4 +1,4 @@
-# make demo: from a fresh clone to a regressed operator.   make docs: the site, in site/.
+# make demo: from a fresh clone to regressed operators.   make docs: the site, in site/.
 # make quick: the tests to run between edits, at most 2 minutes.   make test: lint, types and all tests.
 # make wheel-test: build the wheel, install it outside the repository and use it.   CI: test, wheel-test.
 PYTHON ?= python3
@@ -39,7 +39,7 @@ docs: .venv/installed-dev
 
 .venv/installed: pyproject.toml constraints.txt | .venv/bin/python
 	@echo 'installing into .venv: torch and the rest, some minutes'
-	$(BIN)/pip install -q -c constraints.txt -e '.[figures]'
+	$(BIN)/pip install -q -c constraints.txt -e '.[demo]'
 	touch $@
 
 .venv/installed-dev: pyproject.toml constraints.txt | .venv/bin/python

@@ -11,7 +11,7 @@ and at n = 50 FNO and DeepONet on sets of one variable with 100 rows or more.
 
 The folder of sets is `wild` in the data folder (TRANSDUCE_DATA), or any folder of .npz files with
 arrays v and u. Every measurement is kept in runs/wild as soon as it is known: a run that was killed
-resumes. Writes accuracy.json, accuracy.md, accuracy.png and accuracy.svg to results/wild."""
+resumes. Writes accuracy.json, accuracy.md, summary.md and the figure to results/wild."""
 
 from __future__ import annotations
 
@@ -87,6 +87,8 @@ def _run(folder: Path | None, only: list[str], plan: Plan, out: Path, work: Path
     others = [name for name in plan.baselines if name not in plan.models]
     with replacing(out / "accuracy.md") as partial:
         partial.write_text(tables(rows, plan.models, others))
+    with replacing(out / "summary.md") as partial:
+        partial.write_text(markdown_table(summary(rows, plan.models[0])))
     draw(rows, ours, out / "accuracy")
     print(markdown_table(summary(rows, ours)))
 

@@ -52,6 +52,7 @@ SLOW = (  # files and tests that `make quick` leaves out: each takes seconds
     "test_random_operators.py::test_many_pairs_are_finite_and_vary",
     "test_random_operators.py::test_two_workers_write_the_same_bytes",
     "test_readme.py::test_code_blocks_run",
+    "test_regression_operator.py::test_exported_operators",
     "test_resampled_bands.py",
     "test_serving_hostile.py",
     "test_serving_process.py",

@@ -337,6 +337,20 @@ FIGURES = {
         ),
         ["truth", "ours (representer)", "mean of examples", "5 examples", "query 2", "u = O(v)"],
     ),
+    "answers_with_band": (
+        lambda path: figures.answers_with_band(
+            (functions(5), functions(5)),
+            (functions(2), functions(2)),
+            (functions(2), functions(2) - 1, functions(2) + 1),
+            path,
+            x=(np.arange(21), np.arange(21)),
+            titles=["Monday", "Tuesday"],
+            labels=("wind", "power"),
+            x_label="hour",
+            others={"kernel-ridge": functions(2)},
+        ),
+        ["Tuesday", "wind", "power", "error", "5 examples", "90 % band", "kernel ridge (tuned)"],
+    ),
     "planes": (
         lambda path: figures.planes(
             [

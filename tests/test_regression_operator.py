@@ -3,8 +3,10 @@
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
+import xarray as xr
 from regression_samples import X, answers, examples, gap, operator, smooth
 
 import transduce
@@ -36,6 +38,20 @@ def test_add_and_drop_with_parameters_channels_and_groups():
     again = O.drop(13).add(v[13:], U[13:], parameters=PARAMETERS[13:14])
     asked = {"parameters": PARAMETERS[14:]}
     assert gap(again(query, **asked), O(query, **asked), U) < 1e-5
+
+
+@pytest.mark.parametrize("kind", ["pandas", "xarray"])
+def test_add_and_drop_with_labelled_rows(kind):
+    names = list("abcdefghijklmn")
+    coords = {"row": names, "x": X}
+    v, u = (
+        pd.DataFrame(f, names, X)
+        if kind == "pandas"
+        else xr.DataArray(f, dims=("row", "x"), coords=coords)
+        for f in (V, U)
+    )
+    O = transduce.regress(v[:13], u[:13]).add(v[13:], u[13:]).drop(0)
+    assert gap(np.asarray(O(QUERY)), answers(V[1:], U[1:], QUERY, x=X), U) < 1e-5
 
 
 def test_add_reads_pairs_as_the_examples_were_read():

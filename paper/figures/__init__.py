@@ -2,6 +2,7 @@
 touches a model."""
 
 from transduce.figures import COLOURS as COLOURS
+from transduce.figures import answers_with_band as answers_with_band
 from transduce.figures import drawing as drawing
 from transduce.figures import error_against_n as error_against_n
 from transduce.figures import prediction_over_truth as prediction_over_truth

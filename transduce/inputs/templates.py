@@ -39,6 +39,14 @@ class Template:
             return replace(self, rows=kept)
         return self
 
+    def numbered(self, count: int) -> Template:
+        """The template of `count` rows that are numbered."""
+        if self.kind == "pandas":
+            import pandas as pd
+
+            return replace(self, rows=pd.RangeIndex(count))
+        return replace(self, rows={}) if self.kind == "xarray" else self
+
     def labels(self) -> list[object] | None:
         """The labels of the rows, or None if there are none or they are 0, 1, 2, ..."""
         rows: Any = self.rows

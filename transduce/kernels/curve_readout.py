@@ -187,7 +187,7 @@ class CurveReadout(Kappa[CurveFit, Reading]):
         h = h if self.same_grid else self.outward.to(h) @ h
         return h.unflatten(0, (-1, self.V.channels)).movedim(1, 3).flatten(3)
 
-    def _features(self, h: Float[Tensor, "k n p c"], stride: int) -> Float[Tensor, "k n q d"]:
+    def _features(self, h: Float[Tensor, "k n q c"], stride: int) -> Float[Tensor, "k n s d"]:
         """Channels times polynomials at every `stride`-th position, in double precision."""
         P = self.legendre[:, ::stride].T.to(h)
         return (h[:, :, ::stride, :, None] * P[:, None]).flatten(-2).double()

@@ -121,7 +121,7 @@ class TunedRidge(PerTask[TunedFit]):
             return None, u.new_ones(1)
         _, size, directions = torch.linalg.svd(u, full_matrices=False)
         least = 1e-9 * size[0] + 1e-300
-        return directions, (size[0] / size.clamp(min=least)).clamp(max=1e9)
+        return directions, (size[0] / size.clamp(min=least)).clamp(1, 1e9)
 
     def _choose(self, compared: Compared, numbers: Tensor, factors: Tensor) -> tuple[float, float]:
         """The width and the ridge of least leave-one-out error."""

@@ -37,7 +37,7 @@ class GeneralRecipe(Recipe):
     """
 
     trust: TrustTraining = field(default_factory=TrustTraining)
-    records: int = 4_000
+    records: int = 3_000
     validation_records: int = 200
     noisy: float = 0.5
 
@@ -72,7 +72,7 @@ class GeneralRecipe(Recipe):
 GENERAL = GeneralRecipe(
     name="general",
     domain="curves",
-    model={"model": "general", **CURVES},
+    model={"model": "general", **CURVES, "width": 32},
     family=RandomOperators(),
     validation=RandomOperators(mechanisms=HELD_OUT),
     training=Training(

@@ -206,7 +206,8 @@ def _unit(grid: Grid | None) -> Tensor | None:
 def _appended(f: Functions, g: Functions) -> Functions:
     """The functions of both, in the kind of the first."""
     values = torch.cat([as_tensor(f.values), as_tensor(g.values)])
-    return replace(f, values=values if isinstance(f.values, Tensor) else values.detach().numpy())
+    kept = values if isinstance(f.values, Tensor) else values.detach().numpy()
+    return replace(f, values=kept, template=f.template.numbered(len(values)))
 
 
 def _joined(pairs: Pairs, more: Pairs) -> Pairs:

@@ -1,7 +1,7 @@
 """Fitting a trust to records.
 
     loss = mean over tasks of  log (w^T E w / min_b E_bb) + c max(0, log (w^T E w / 1.1 min_b E_bb))
-           + (log error - log w^T E w)^2 / 4
+           + (log error - log w^T E w)^2 / 8
 
 b runs over the simple baselines: the best of these in hindsight is what the sum is compared with.
 The second term makes being worse than it cost more than being better gains. Some answers are left
@@ -39,12 +39,12 @@ class TrustTraining:
         seed: of all draws.
     """
 
-    steps: int = 3000
+    steps: int = 1200
     lr: float = 3e-3
-    batch: int = 256
-    worse: float = 3.0
-    left_out: float = 0.3
-    weight_decay: float = 1e-2
+    batch: int = 192
+    worse: float = 4.0
+    left_out: float = 0.5
+    weight_decay: float = 0.3
     seed: int = 0
 
 
@@ -100,9 +100,9 @@ def trust_loss(trust: Trust, records: Records, which: list[int], worse: float) -
     """The loss of weighing these answers."""
     own, best, error = compared(trust, records, which)
     ratio = (own / best).log()
-    reported = (error.clamp(min=FLOOR).log() - own.detach().log()).clamp(-6, 6)
+    reported = (error.clamp(min=FLOOR).log() - own.detach().log()).clamp(-10, 10)
     penalty = worse * (ratio - math.log(1.1)).clamp(min=0)
-    return (ratio + penalty).mean() + reported.square().mean() / 4
+    return (ratio + penalty).mean() + reported.square().mean() / 8
 
 
 def compared(
