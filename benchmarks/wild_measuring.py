@@ -78,7 +78,7 @@ def check_names(models: Sequence[str], baselines: Sequence[str]) -> None:
         if name not in BASELINES:
             baseline(name)  # raises
     for name in models:
-        if not (name in BASELINES or name in transduce.names() or hasattr(transduce, "regress")):
+        if not (name in BASELINES or name in transduce.names() or name.endswith(".safetensors")):
             raise TransduceError(
                 f"there is no model {name!r}; expected one of {', '.join(transduce.names())}, or a "
                 f"baseline: {', '.join(BASELINES)}. Name one of these with --model."
@@ -92,11 +92,8 @@ def regressed(name: str, pairs: PairSet, examples: np.ndarray, quick: bool) -> O
         return _network(name, quick).regress(ExampleSet(_at(v, u), u))
     if name in BASELINES:
         return baseline(name).regress(ExampleSet(v, u))
-    regress = getattr(transduce, "regress", None)
-    if regress is None:
-        return transduce.Transducer.from_pretrained(name).regress(ExampleSet(v, u))
     known = (("x_v", pairs.x_v), ("x_u", pairs.x_u))
-    return regress(v, u, model=name, **{key: x for key, x in known if x is not None})
+    return transduce.regress(v, u, model=name, **{key: x for key, x in known if x is not None})
 
 
 def _at(v: np.ndarray, u: np.ndarray) -> np.ndarray:

@@ -40,6 +40,26 @@ BUILT = {
     },
     "region": {"model": "region", "V": FIELDS, "U": FIELDS, "signal": 10.0},
     "region, places": {"model": "region", "V": {**FIELDS, "reach": 10.0, "block": 2}, "U": FIELDS},
+    "curves": {
+        "model": "curves",
+        "V": {"space": "Sampled", "x": 12},
+        "U": {"space": "Sampled", "x": 9},
+        "channels": 4,
+        "layers": 1,
+        "modes": 3,
+        "summary": 4,
+        "polynomials": 2,
+    },
+    "general": {
+        "model": "general",
+        "V": {"space": "Sampled", "x": 12},
+        "U": {"space": "Sampled", "x": 9},
+        "channels": 4,
+        "layers": 1,
+        "modes": 3,
+        "summary": 4,
+        "width": 8,
+    },
     "padded": {**ATTENTION, "V": {"space": "Padded", "of": LINE, "extra": 2}, "depth": 1},
 }
 
@@ -56,7 +76,8 @@ def saved_and_loaded(T, tmp_path):
 def coefficients(T):
     """Examples and queries of one task."""
     torch.manual_seed(1)
-    return [torch.randn(1, n, size) for n, size in ((5, T.V.size), (5, T.U.size), (3, T.V.size))]
+    sizes = ((5, T.V.size), (5, T.U.size), (3, T.V.size))
+    return [torch.randn(1, n, size, dtype=T.V.precision) for n, size in sizes]
 
 
 @pytest.mark.parametrize("name", BUILT)

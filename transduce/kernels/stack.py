@@ -30,6 +30,7 @@ from ..types import TransduceError
 from .kappa import Fit, Kappa, Reading
 from .trust import Trust
 
+LIMITS = ("mean", "limit", "power", "center", "reach")  # of a fit, which a refit keeps
 PRIOR = 4.0  # examples that the error of all points counts for, in the error at one point
 
 
@@ -191,7 +192,11 @@ class Stack(Kappa[StackFit, Reading]):
             error=error,
             honesty=honesty,
             size=(squares.sum(1, keepdim=True) / n + least).sqrt(),
-            **_limits(v.double(), u.double(), residuals, there.double()),
+            **(
+                _limits(v.double(), u.double(), residuals, there.double())
+                if known is None
+                else {name: getattr(known, name) for name in LIMITS}
+            ),
         )
 
 
