@@ -63,7 +63,7 @@ def measured(name: str, queries: tuple[int, ...], repeats: int) -> Iterator[Row]
     """A row for each number of queries."""
     T = Transducer.from_pretrained(name)
     task = family_of(name, T).sample_task(EXAMPLES, max(queries), generator_for("test", 0))
-    O, v = T.regress(task.examples), task.queries.v.float()
+    O, v = T.regress(task.examples), task.queries.v.to(T.spread.dtype)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     with TemporaryDirectory() as folder:
