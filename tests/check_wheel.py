@@ -26,12 +26,12 @@ from transduce.files import source_checkout
 assert transduce.__file__.startswith(sys.prefix), transduce.__file__
 assert source_checkout() is None
 {example}
-assert u_hat.shape == (7, 101) and rows
-np.savez("pairs.npz", v=task.examples.v, u=task.examples.u)
-np.savez("v.npz", v=task.queries.v)
+assert u_hat.shape == (324, 24)
+np.savez("pairs.npz", v=v.loc[examples], u=u.loc[examples], x=np.arange(24.0))
+np.savez("v.npz", v=query)
 np.savez("expected.npz", u=u_hat)
 """
-REGRESS = "regress --model adr --examples pairs.npz --queries v.npz --out u.npz"
+REGRESS = "regress --examples pairs.npz --queries v.npz --out u.npz"
 COMPARE = """
 import numpy as np
 u, expected = (np.load(name)["u"] for name in ("u.npz", "expected.npz"))
