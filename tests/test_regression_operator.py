@@ -124,7 +124,7 @@ def test_report():
 
 
 def test_a_constant_answer_scores_one():
-    """Of u that v says nothing about, only the mean can be told."""
+    """If v says nothing about u, the mean is the best answer."""
     u = np.random.default_rng(0).standard_normal(U.shape)
     report = transduce.regress(V, u).report()
     assert report.error == pytest.approx(1, abs=0.15)
@@ -152,7 +152,7 @@ def test_outliers_are_named():
 
 
 def test_groups_are_left_out_whole():
-    """Each function four times with a little noise: single ones are told by their copies."""
+    """Each function four times with a little noise: a left-out one is predicted by its copies."""
     noise = 1e-3 * np.random.default_rng(0).standard_normal((4 * 10, 24))
     v = np.repeat(smooth(10), 4, 0)
     u = np.repeat(np.random.default_rng(1).standard_normal((10, 24)), 4, 0)

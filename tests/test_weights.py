@@ -30,7 +30,6 @@ SHA256 = {
     "images-softmax": "fc42e06a4a63b22b26e38e5541b6ea5b09c6d26e5009519574e4076914496b64",
     "images": "4be13b6d7c5296170e38a93fba76b9709c0b93d285b3fc711cbbe97f2f0b6685",
 }
-UNFROZEN = {"general"} - {path.stem for path in FROZEN.glob("*.json")}
 # At most so much of a misled one's error.
 MISLED = {
     "burgers-softmax": 0.3,
@@ -100,8 +99,6 @@ def predictions(name):
 
 @pytest.mark.parametrize("name", BUNDLED)
 def test_predictions_are_the_frozen_ones(name):
-    if name in UNFROZEN:
-        pytest.skip(f"{name} is to be replaced, and not frozen yet")
     frozen = torch.tensor(json.loads((FROZEN / f"{name}.json").read_text()), dtype=torch.float64)
     difference = (predictions(name) - frozen).abs().max()
     assert difference <= 1e-9 * frozen.abs().max()
@@ -117,8 +114,6 @@ def test_files_stay_byte_identical(name):
 def test_the_card_says_how_it_was_made(name):
     tensors, card = weights.load(name)
     assert sum(tensor.nbytes for tensor in tensors.values()) < 40e6
-    if name in UNFROZEN:
-        pytest.skip(f"{name} is to be replaced by a file of its recipe")
     assert {"model", "recipe", "validation_error", "versions", "commit", "machine"} <= card.keys()
     assert card["recipe"]["name"] == name
     assert "seed" in card["recipe"]["training"]

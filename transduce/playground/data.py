@@ -1,8 +1,8 @@
 """The tab of one's own data: pairs and queries in files, the regression's answers back. Nothing is
 stored.
 
-An .npz file holds `v` and `u`, and `v_query` beside them or `v` in a file of its own. It may hold
-positions `x`, or `x_v` and `x_u`, and `parameters` (with `parameters_query` beside `v_query`). A
+An .npz file holds `v` and `u`, and `v_query` next to them or `v` in a file of its own. It may hold
+positions `x`, or `x_v` and `x_u`, and `parameters` (with `parameters_query` next to `v_query`). A
 .csv file has a function in each row, whose first cell says what it is: v,
 u or v_query."""
 

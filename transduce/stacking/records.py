@@ -24,11 +24,11 @@ from ..kernels.trust import describe
 from ..random_fields import generator_for, uniform
 from ..spaces import Sampled
 from ..spaces.sampled import spline_matrix
-from ..types import OperatorFamily, Task, to_tensor
+from ..types import ExampleSet, OperatorFamily, Task, to_tensor
 
 BLOCK = 100  # tasks in a file
 EXAMPLES, POINTS, QUERIES = (2, 200), (12, 160), 32
-UNITS = 1e-14  # least error that is told apart
+SMALLEST = 1e-14  # errors below it count as equal
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ def record(
     fit = stack.condition(v[None], u[None])
     wrong = (stack.answers(fit, v_query[None])[0] - u_query).flatten(1)
     unit = (u_query - u.mean(0)).square().sum().clamp(min=1e-300)
-    errors = wrong @ wrong.T / unit + UNITS * torch.eye(len(wrong), dtype=torch.float64)
+    errors = wrong @ wrong.T / unit + SMALLEST * torch.eye(len(wrong), dtype=torch.float64)
     described = describe(fit.residuals, torch.ones(1, n, dtype=torch.float64))
     order = torch.tensor([stack.which.index(k) for k in range(len(ANSWERS))])
     gram, of_answer, of_task = described
@@ -118,7 +118,7 @@ def resampled(task: Task, generator: torch.Generator) -> Task:
         x, at = (torch.linspace(0, 1, k).double().tolist() for k in (values.shape[-1], count))
         return values @ spline_matrix(tuple(x), tuple(at)).T
 
-    def on_grids(pairs):  # type: ignore[no-untyped-def]
-        return type(pairs)(moved(pairs.v, "v", points[0]), moved(pairs.u, "u", points[1]))
+    def on_grids(pairs: ExampleSet) -> ExampleSet:
+        return ExampleSet(moved(pairs.v, "v", points[0]), moved(pairs.u, "u", points[1]))
 
     return Task(on_grids(task.examples), on_grids(task.queries))
