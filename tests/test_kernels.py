@@ -296,6 +296,26 @@ def test_residuals_are_those_of_refitting_with_fixed_choices(case, record_proper
     record_property("gap to a true refit", gap(fit.residual, refitted(p)))
 
 
+@holds("honest residuals")
+def test_residuals_with_fixed_choices_are_those_of_refitting(case, record_property):
+    """Those of a fit also leave the example out of the choices."""
+    p = case.problem()
+    fit = p.kappa.condition(p.v, p.u)
+    assert gap(p.kappa.refit(fit, p.v, p.u).residual, refitted(p, fit)) < 1e-8
+    record_property("gap to a true refit", gap(fit.residual, refitted(p)))
+
+
+@pytest.mark.parametrize("name", ["linear", "gaussian", "matern", "quadratic"])
+def test_examples_left_out_of_the_choice_have_no_smaller_residuals(name):
+    """With S(t) the sum of the errors e_i of choice t, least at t*, and t_i least without e_i:
+    e_i(t_i) >= e_i(t*) + S(t_i) - S(t*)."""
+    p = next(case for case in CASES if case.name == f"TunedRidge, {name}").problem()
+    fit = p.kappa.condition(p.v, p.u)
+    fixed, honest = (f.residual.norm(dim=2) for f in (p.kappa.refit(fit, p.v, p.u), fit))
+    assert (honest >= fixed * (1 - 1e-9)).all()
+    assert name == "linear" or (honest > fixed).any()
+
+
 @holds("nested residuals")
 def test_residuals_of_corrected_answers_are_near_those_of_refitting(case):
     """A correction regresses the residuals of its base, whose own fits knew the example."""
@@ -304,7 +324,7 @@ def test_residuals_of_corrected_answers_are_near_those_of_refitting(case):
     assert gap(fit.residual, refitted(p, fit)) < 0.2
 
 
-@holds("true residuals", "fixed residuals", "nested residuals")
+@holds("true residuals", "fixed residuals", "honest residuals", "nested residuals")
 def test_kernels_with_residuals_have_bands(case):
     p = case.problem()
     examples, query = functions(p, T := single(p))

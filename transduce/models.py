@@ -39,7 +39,7 @@ from .kernels import (
     SpectralNetwork,
     Trust,
 )
-from .kernels.general import ANSWERS
+from .kernels.general import KNOWN
 from .layer import Feedforward, Layer, start_xavier
 from .spaces import Modes, Region, Sampled, Space
 from .transducer import Transducer
@@ -249,7 +249,7 @@ def general(
     """
     own = Sampled(CURVE_POINTS)
     network = CurveNetwork(channels, layers, modes, points=CURVE_POINTS, summary=summary)
-    trust = Trust(len(ANSWERS), width)
+    trust = Trust(len(KNOWN), width)
     stack = GeneralStack(V, U, CurveReadout(own, own, network), trust, without)
     return _of("curves", V, U, Layer(stack))
 

@@ -35,10 +35,10 @@ from .left_out import solve_left_out
 from .systems import LOG_UNIT
 
 SMALLEST, LARGEST = 1e-11, 1e6  # of lambda
-ROWS = 800  # equations that W is solved from, about
+ROWS = 1600  # equations that W is solved from, about
 SUMMARISED = 64  # examples that the summary sees at most
 CHUNK = 256  # functions that the network takes at once
-MOST_POINTS, FEWEST_POINTS = 100, 24  # of each example among these
+MOST_POINTS, FEWEST_POINTS = 100, 40  # of each example among these
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,10 +187,10 @@ class CurveReadout(Kappa[CurveFit, Reading]):
         h = h if self.same_grid else self.outward.to(h) @ h
         return h.unflatten(0, (-1, self.V.channels)).movedim(1, 3).flatten(3)
 
-    def _features(self, h: Float[Tensor, "k n q c"], stride: int) -> Float[Tensor, "k n s d"]:
-        """Channels times polynomials at every `stride`-th position, in double precision."""
-        P = self.legendre[:, ::stride].T.to(h)
-        return (h[:, :, ::stride, :, None] * P[:, None]).flatten(-2).double()
+    def _features(self, h: Float[Tensor, "k n q c"], at: Tensor) -> Float[Tensor, "k n s d"]:
+        """Channels times polynomials at some of the positions, in double precision."""
+        P = self.legendre[:, at].T.to(h)
+        return (h[:, :, at, :, None] * P[:, None]).flatten(-2).double()
 
     def _law(self, W: Float[Tensor, "*k d"]) -> Float[Tensor, "*k q c"]:
         """The factor of each channel at each position of U."""
@@ -198,12 +198,12 @@ class CurveReadout(Kappa[CurveFit, Reading]):
 
     def _fit(self, h: Tensor, y: Tensor, there: Tensor, choice: CurveChoice) -> CurveFit:
         units, z, t, mu = choice
-        n, points = y.shape[1], self.U.points
-        stride = max(1, round(points / min(MOST_POINTS, max(FEWEST_POINTS, ROWS // n))))
+        n = y.shape[1]
+        at = evenly(self.U.points, min(MOST_POINTS, max(FEWEST_POINTS, ROWS // n)))
         centred = ((y - units.m_u) / units.s).double() * there[..., None].double()
-        target = centred[..., ::stride]
+        target = centred[..., at]
         root = target.shape[-1] ** 0.5
-        X = self._features(h, stride) * (there[..., None, None].double() / root)
+        X = self._features(h, at) * (there[..., None, None].double() / root)
         ridge, target = self.ridge(z), target / root
         if self.training:
             rows = X.flatten(1, 2)

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from torch import Tensor
+
 from ..spaces import Sampled, Space, WithParameters
 from ..types import TransduceError
 from .comparison import Comparison
@@ -25,37 +27,32 @@ from .window import WindowRidge
 MOST_CHANNELS = 3  # of v, that the read-out takes
 
 
-TUNED: dict[str, tuple[str, str, bool]] = {  # metric, profile, a ridge for each direction of u
-    "linear": ("values", "linear", False),
-    "rbf": ("values", "gaussian", False),
-    "matern": ("values", "matern", False),
-    "quadratic": ("values", "quadratic", False),
-    "linear by direction": ("values", "linear", True),
-    "rbf by direction": ("values", "gaussian", True),
-    "linear of columns": ("columns", "linear", False),
-    "rbf of columns": ("columns", "gaussian", False),
-    "linear of slopes": ("slopes", "linear", False),
-    "rbf of slopes": ("slopes", "gaussian", False),
-    "linear of integrals": ("integrals", "linear", False),
-    "linear of integrals by direction": ("integrals", "linear", True),
-    "rbf of integrals": ("integrals", "gaussian", False),
-    "quadratic of integrals": ("integrals", "quadratic", False),
-    "linear of double integrals": ("double integrals", "linear", False),
-    "rbf of double integrals": ("double integrals", "gaussian", False),
+TUNED: dict[str, tuple[str, str]] = {  # metric, profile
+    "linear": ("values", "linear"),
+    "rbf": ("values", "gaussian"),
+    "matern": ("values", "matern"),
+    "quadratic": ("values", "quadratic"),
+    "linear of columns": ("columns", "linear"),
+    "rbf of columns": ("columns", "gaussian"),
+    "linear of slopes": ("slopes", "linear"),
+    "rbf of slopes": ("slopes", "gaussian"),
+    "linear of integrals": ("integrals", "linear"),
+    "rbf of integrals": ("integrals", "gaussian"),
+    "linear of double integrals": ("double integrals", "linear"),
+    "rbf of double integrals": ("double integrals", "gaussian"),
 }
 CURVES = ("mean", *TUNED, "identity", "deviation", "window", "far window", "readout")
 CORRECTED: dict[str, tuple[str, str, str]] = {  # the corrected answer; metric, profile
-    "identity, then linear": ("identity", "values", "linear"),
     "identity, then linear of slopes": ("identity", "slopes", "linear"),
     "identity, then rbf": ("identity", "values", "gaussian"),
     "window, then linear": ("window", "values", "linear"),
     "window, then rbf": ("window", "values", "gaussian"),
     "far window, then rbf": ("far window", "values", "gaussian"),
-    "readout, then linear": ("readout", "values", "linear"),
     "readout, then rbf": ("readout", "values", "gaussian"),
-    "readout, then rbf of integrals": ("readout", "integrals", "gaussian"),
 }
 ANSWERS = (*CURVES, *CORRECTED)
+KNOWN_AS = {"linear of columns": "linear", "rbf of columns": "rbf"}  # to the trust
+KNOWN = tuple(name for name in ANSWERS if name not in KNOWN_AS)
 BASELINES = ("mean", "identity", "linear", "rbf", "window")
 
 
@@ -70,9 +67,9 @@ def answers_between(
         )
     shared, curves = SharedComparisons(V), _functions_of(V)
     kernels: dict[str, Kappa] = {"mean": Constant()}
-    for name, (kind, profile, by_direction) in TUNED.items():
+    for name, (kind, profile) in TUNED.items():
         if shared.has(kind):
-            kernels[name] = TunedRidge(shared.get(kind, profile), by_direction)
+            kernels[name] = TunedRidge(shared.get(kind, profile))
     if isinstance(curves, Sampled) and isinstance(U, Sampled):
         found = _between_curves(curves, U, readout)
         kernels |= found if curves is V else {k: OfFunctions(f, curves) for k, f in found.items()}
@@ -97,8 +94,11 @@ class SharedComparisons:
         self.made: dict[tuple[str, str], Comparison] = {}
 
     def has(self, kind: str) -> bool:
-        """Whether the space has this metric."""
-        return kind not in MATRICES or isinstance(_functions_of(self.V), Sampled)
+        """Whether the space has this metric. Columns of one curve have the same unit."""
+        curves = _functions_of(self.V)
+        if kind == "columns":
+            return not isinstance(self.V, Sampled) or self.V.channels > 1
+        return kind not in MATRICES or isinstance(curves, Sampled)
 
     def get(self, kind: str, profile: str) -> Comparison:
         if (kind, profile) not in self.made:
@@ -125,7 +125,7 @@ class GeneralStack(Stack):
         V: space of the inputs.
         U: space of the outputs.
         readout: whose network and ridges are used; made for any two spaces of curves.
-        trust: weighs the answers in `ANSWERS`.
+        trust: weighs the answers in `KNOWN`.
         without: names of answers to leave out.
     """
 
@@ -139,19 +139,19 @@ class GeneralStack(Stack):
     ):
         names, kernels, corrected, corrections = answers_between(V, U, readout, without)
         bases = [names.index(CORRECTED[name][0]) for name in corrected]
-        which = [ANSWERS.index(name) for name in (*names, *corrected)]
+        answers = (*names, *corrected)
+        which = [KNOWN.index(KNOWN_AS.get(name, name)) for name in answers]
         super().__init__(kernels, bases, corrections, trust, which)
+        self.names = answers
         self.V, self.U, self.without = V, U, tuple(without)
         self.readout = readout
 
-    @property
-    def names(self) -> list[str]:
-        """The names of the answers."""
-        return [ANSWERS[k] for k in self.which]
-
     def named_answers(self, fit: StackFit) -> dict[str, Answer]:
-        weights, residuals = fit.weights[0].tolist(), fit.residuals[0].unbind()
+        weights, residuals = fit.weights[0].mean(0).tolist(), fit.residuals[0].unbind()
         return dict(zip(self.names, map(Answer, weights, residuals), strict=True))
+
+    def answers_by_name(self, fit: StackFit, v: Tensor) -> dict[str, Tensor]:
+        return dict(zip(self.names, self.answers(fit, v).unbind(1), strict=True))
 
     def between(self, V: Space, U: Space) -> GeneralStack:
         return GeneralStack(V, U, self.readout, self.trust, self.without)

@@ -30,11 +30,13 @@ class Fit:
         residual: u_i minus the answer at v_i without example i; None if the kernel has none.
         deviation: standard deviation of that answer, up to a factor common to all functions: of
             each function, shape (b, n), or of each coefficient, shape of the residual.
+        in_sample: u_i minus the answer at v_i of all examples, of kernels with few parameters.
         error: expected squared error in units of that of the mean of the examples, shape (b,).
     """
 
     residual: Tensor | None = None
     deviation: Tensor | None = None
+    in_sample: Tensor | None = None
     error: Tensor | None = None
 
     @property
@@ -78,11 +80,13 @@ class Kappa(Part, Generic[F, R]):
 
     Attributes:
         leaves_out: whether `condition` returns leave-one-out residuals and deviations.
+        rigid: whether it has so few parameters that one example less hardly moves its answers.
         chunk: number of queries answered at once, so that memory stays in the cache.
         systems: number of regressions that one fit consists of, such as one for each place.
     """
 
     leaves_out: bool = False
+    rigid: bool = False
     chunk: int = 1024
 
     @property
@@ -196,6 +200,12 @@ class Kappa(Part, Generic[F, R]):
 
     def named_answers(self, fit: F) -> dict[str, Answer]:
         """The answers that a kernel weighs for the first task; none for most kernels."""
+        return {}
+
+    def answers_by_name(
+        self, fit: F, v: Float[Tensor, "b m *grid d_v"]
+    ) -> dict[str, Float[Tensor, "b m *grid d_u"]]:
+        """The answers that a kernel weighs, at queries; none for most kernels."""
         return {}
 
     def standardised(self, spread: Float[Tensor, " d_v"], size: Float[Tensor, ""]) -> None:

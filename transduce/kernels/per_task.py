@@ -91,10 +91,18 @@ class PerTask(Kappa[BatchFit, Reading], Generic[F]):
 
     @staticmethod
     def _joined(tasks: list[F], u: Tensor, mask: Tensor | None) -> BatchFit:
-        if mask is None:
-            residual = torch.stack([task.residual for task in tasks])
-        else:
-            residual = u.new_zeros(u.shape, dtype=torch.float64)
-            residual[mask] = torch.cat([task.residual for task in tasks])
+        def joined(parts: list[Tensor]) -> Tensor:
+            if mask is None:
+                return torch.stack(parts).to(u)
+            found = u.new_zeros(u.shape, dtype=torch.float64)
+            found[mask] = torch.cat(parts)
+            return found.to(u)
+
+        within = [task.in_sample for task in tasks if task.in_sample is not None]
         ones = torch.ones(u.shape[:2], dtype=torch.float64, device=u.device)
-        return BatchFit(residual=residual.to(u), deviation=ones, tasks=tuple(tasks))
+        return BatchFit(
+            residual=joined([task.residual for task in tasks]),
+            deviation=ones,
+            in_sample=joined(within) if len(within) == len(tasks) else None,
+            tasks=tuple(tasks),
+        )

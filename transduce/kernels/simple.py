@@ -68,6 +68,8 @@ class Moved(PerTask[F]):
 class Gain(Moved[GainFit]):
     """u_hat(x) = g v(x) + o."""
 
+    rigid = True
+
     def fit_task(self, v: Float[Tensor, "n d"], u: Float[Tensor, "n q"]) -> GainFit:
         w = self.moved(v)
         sums = torch.stack([w.mean(1), u.mean(1), (w * w).mean(1), (w * u).mean(1)])
@@ -77,7 +79,8 @@ class Gain(Moved[GainFit]):
             return GainFit(residual=u, gain=gain, offset=offset)
         gains, offsets = _line(*((total[:, None] - sums) / (n - 1)))
         residual = u - gains[:, None] * w - offsets[:, None]
-        return GainFit(residual=residual, gain=gain, offset=offset)
+        in_sample = u - gain * w - offset
+        return GainFit(residual=residual, in_sample=in_sample, gain=gain, offset=offset)
 
     def answer_task(self, fit: GainFit, v: Float[Tensor, "m d"]) -> Float[Tensor, "m q"]:
         return fit.gain * self.moved(v) + fit.offset

@@ -1,10 +1,10 @@
 """Kernels in parallel, some of them corrected by a kernel on their residuals, weighted together.
 
-    u_hat(v) = sum_j w_j u_hat_j(v)
+    u_hat(v) = sum_j w_j(v) u_hat_j(v)
     u_hat_j = kappa_j,      or      kappa_b + kappa' regressed on the residuals of kappa_b
 
-The weights depend on the leave-one-out residuals of all answers. They sum to 1, so every answer
-that shifts with u makes the sum shift with it.
+The weights depend on the leave-one-out residuals of all answers, and at each query on how far the
+answers are apart. They sum to 1, so every answer that shifts with u makes the sum shift with it.
 
 Queries far from all examples make some answers explode. Each answer may therefore exceed the
 examples' largest deviation from their mean only by a factor
@@ -28,9 +28,10 @@ from torch import Tensor, nn
 
 from ..types import TransduceError
 from .kappa import Fit, Kappa, Reading
-from .trust import Trust
+from .trust import FLOOR, Trust, Weighing, capped, squared_distances_between, weights_at
 
 LIMITS = ("mean", "limit", "power", "center", "reach")  # of a fit, which a refit keeps
+LEAST = 1e-3  # typical distance of two answers in units of their errors
 PRIOR = 4.0  # examples that the error of all points counts for, in the error at one point
 
 
@@ -40,7 +41,9 @@ class StackFit(Fit):
 
     Attributes:
         fits: of the kernels, then of the corrections.
-        weights: of the answers of the kernels, then of the corrected ones.
+        weighing: of the answers of the kernels, then of the corrected ones.
+        typical: mean squared distances between answers at the examples, each left out.
+        weights: of the answers at the examples, each left out.
         residuals: leave-one-out residuals of each answer.
         error: expected squared error of the sum in units of that of the mean of the examples.
         honesty: root of the expected squared error in units of the leave-one-out error.
@@ -55,7 +58,9 @@ class StackFit(Fit):
     residual: Float[Tensor, "b n q"]
     deviation: Float[Tensor, "b n q"]
     fits: tuple[Fit, ...]
-    weights: Float[Tensor, "b j"]
+    weighing: Weighing
+    typical: Float[Tensor, "b j j"]
+    weights: Float[Tensor, "b n j"]
     residuals: Float[Tensor, "b j n q"]
     error: Float[Tensor, " b"]
     honesty: Float[Tensor, " b"]
@@ -79,6 +84,7 @@ class Stack(Kappa[StackFit, Reading]):
     """
 
     leaves_out = True
+    votes: Tensor
 
     def __init__(
         self,
@@ -102,6 +108,9 @@ class Stack(Kappa[StackFit, Reading]):
             )
         self.kernels, self.corrections = nn.ModuleList(kernels), nn.ModuleList(corrections)
         self.bases, self.trust, self.which = tuple(bases), trust, tuple(which)
+        origin = torch.tensor([*range(len(kernels)), *bases])
+        votes = (origin[:, None] != origin).double()
+        self.register_buffer("votes", votes, persistent=False)
         self.chunk = min(kernel.chunk for kernel in (*kernels, *corrections))
 
     def train(self, mode: bool = True) -> Stack:
@@ -125,7 +134,7 @@ class Stack(Kappa[StackFit, Reading]):
     ) -> StackFit:
         fits = [kernel.condition(v, u, mask) for kernel in self._kernels()]
         for base, kernel in zip(self.bases, self._corrections(), strict=True):
-            fits.append(kernel.condition(v, _residual(fits[base]), mask))
+            fits.append(kernel.condition(v, _remainder(fits[base]), mask))
         return self._weighted(fits, v, u, mask, None)
 
     def refit(
@@ -141,7 +150,7 @@ class Stack(Kappa[StackFit, Reading]):
         fits = [kernel.refit(f, v, u, mask) for kernel, f in pairs]
         each = zip(self.bases, self._corrections(), fit.fits[count:], strict=True)
         for base, kernel, f in each:
-            fits.append(kernel.refit(f, v, _residual(fits[base]), mask))
+            fits.append(kernel.refit(f, v, _remainder(fits[base]), mask))
         return self._weighted(fits, v, u, mask, fit)
 
     def answers(self, fit: StackFit, v: Float[Tensor, "b m d_v"]) -> Float[Tensor, "b j m d_u"]:
@@ -157,47 +166,93 @@ class Stack(Kappa[StackFit, Reading]):
 
     def forward(self, fit: StackFit, v: Float[Tensor, "b m d_v"]) -> Float[Tensor, "b m d_u"]:
         answers = self.answers(fit, v)
-        return (fit.weights[..., None, None].to(v) * answers).sum(1)
+        weights = self._weights(fit, answers).to(v)
+        return (weights.mT[..., None] * answers).sum(1)
 
     def deviations(self, fit: StackFit, v: Float[Tensor, "b m d_v"]) -> Float[Tensor, "b m d_u"]:
         """By the residuals at each point and by how far the answers disagree; larger than at the
         examples as far as leave-one-out errors are too small."""
-        apart = disagreement(self.answers(fit, v).double(), fit.weights)
+        answers = self.answers(fit, v).double()
+        apart = disagreement(answers, self._weights(fit, answers))
         return fit.honesty[:, None, None] * torch.hypot(fit.size, apart)
+
+    def _weights(self, fit: StackFit, answers: Float[Tensor, "b j m q"]) -> Float[Tensor, "b m j"]:
+        """The weights of the answers at queries."""
+        apart = distances(answers.double(), fit.weighing)
+        return weights_at(fit.weighing, torch.log1p(apart / fit.typical[:, None]), self.votes)
+
+    def _left_out(self, fits: list[Fit]) -> list[Tensor]:
+        """Leave-one-out residuals of all answers. Corrections regress residuals in the sample where
+        they can: there, the move of the corrected answer without the example is added."""
+        count, found = len(self.kernels), [_residual(fit) for fit in fits]
+        for k, base in enumerate(self.bases, count):
+            if not self._kernels()[base].rigid:
+                found[k] = found[k] + _residual(fits[base]) - _remainder(fits[base])
+        return found
 
     def _weighted(
         self, fits: list[Fit], v: Tensor, u: Tensor, mask: Tensor | None, known: StackFit | None
     ) -> StackFit:
-        residuals = torch.stack([_residual(fit).double() for fit in fits], 1)
+        residuals = torch.stack([r.double() for r in self._left_out(fits)], 1)
         there = torch.ones_like(u[..., 0]) if mask is None else mask.to(u.dtype)
+        there = there.double()
+        weighing = self.trust(residuals, there, self.which) if known is None else known.weighing
+        apart = distances(residuals, weighing)
         if known is None:
-            weights, error = self.trust(residuals, there.double(), self.which)
+            typical, others = typical_distances(residuals, apart, there)
         else:
-            weights, error = known.weights, known.error
-        residual = (weights[..., None, None] * residuals).sum(1)
-        squares = residual.square() * there[..., None].double()
-        n = there.double().sum(1)[:, None, None]
+            typical, others = known.typical, known.typical[:, None]
+        weights = weights_at(weighing, torch.log1p(apart / others), self.votes)
+        residual = (weights.mT[..., None] * residuals).sum(1)
+        squares = residual.square() * there[..., None]
+        n = there.sum(1)[:, None, None]
         overall = squares.sum((1, 2), keepdim=True) / (n * u.shape[2]) + 1e-300
         least = overall * PRIOR / (n + PRIOR)
-        others = (squares.sum(1, keepdim=True) - squares) / (n - 1).clamp(min=1)
-        apart = disagreement(residuals, weights)
+        left = (squares.sum(1, keepdim=True) - squares) / (n - 1).clamp(min=1)
         unit = residuals[:, 0].square().sum((1, 2)).clamp(min=1e-300)
-        honesty = (error * unit / squares.sum((1, 2)).clamp(min=1e-300)).clamp(0.25, 16).sqrt()
+        own = capped(squares.sum(2), there.sum(1)).sum(1) / unit
+        error = own.clamp(min=FLOOR) * weighing.shift.exp() if known is None else known.error
+        honesty = (error / own.clamp(min=1e-300)).clamp(0.25, 16).sqrt()
         return StackFit(
             residual=residual.to(u),
-            deviation=torch.hypot((others + least).sqrt(), apart),
+            deviation=torch.hypot((left + least).sqrt(), disagreement(residuals, weights)),
             fits=tuple(fits),
+            weighing=weighing,
+            typical=typical,
             weights=weights,
             residuals=residuals,
             error=error,
             honesty=honesty,
             size=(squares.sum(1, keepdim=True) / n + least).sqrt(),
             **(
-                _limits(v.double(), u.double(), residuals, there.double())
+                _limits(v.double(), u.double(), residuals, there)
                 if known is None
                 else {name: getattr(known, name) for name in LIMITS}
             ),
         )
+
+
+def distances(answers: Float[Tensor, "b j m q"], weighing: Weighing) -> Float[Tensor, "b m j j"]:
+    """Squared distances between answers, computed about their weighted mean: those of the likely
+    answers keep their digits."""
+    w = weighing.logits.softmax(-1)[..., None, None]
+    return squared_distances_between((answers - (w * answers).sum(1, keepdim=True)).movedim(1, 2))
+
+
+def typical_distances(
+    residuals: Float[Tensor, "b j n q"],
+    apart: Float[Tensor, "b n j j"],
+    there: Float[Tensor, "b n"],
+) -> tuple[Float[Tensor, "b j j"], Float[Tensor, "b n j j"]]:
+    """Mean squared distances between answers over all examples, and over all but one; at least a
+    share of the answers' own errors."""
+    n, counted = there.sum(1)[:, None, None], apart * there[..., None, None]
+    errors = (residuals.square().sum(-1) * there[:, None]).sum(-1) / n[..., 0]
+    least = LEAST * (errors[:, None] + errors[..., None]) / 2
+    least = least + 1e-14 * errors[:, :1, None] + 1e-300
+    total = counted.sum(1)
+    others = (total[:, None] - counted) / (n[:, None] - 1).clamp(min=1)
+    return total / n + least, others + least[:, None]
 
 
 def _limits(
@@ -227,10 +282,10 @@ def _limits(
 
 
 def disagreement(
-    answers: Float[Tensor, "b j m q"], weights: Float[Tensor, "b j"]
+    answers: Float[Tensor, "b j m q"], weights: Float[Tensor, "b m j"]
 ) -> Float[Tensor, "b m q"]:
     """The weighted standard deviation of the answers, or of their residuals, at each point."""
-    w = weights[..., None, None]
+    w = weights.mT[..., None]
     mean = (w * answers).sum(1, keepdim=True)
     return (w * (answers - mean).square()).sum(1).sqrt()
 
@@ -238,3 +293,9 @@ def disagreement(
 def _residual(fit: Fit) -> Tensor:
     assert fit.residual is not None
     return fit.residual
+
+
+def _remainder(fit: Fit) -> Tensor:
+    """What a correction regresses: residuals in the sample of a fit with few parameters, otherwise
+    those of examples that are left out."""
+    return _residual(fit) if fit.in_sample is None else fit.in_sample

@@ -1,17 +1,30 @@
 """How far to trust each of several answers, learned once from leave-one-out residuals.
 
-    w = softmax_j(a_j - t_j g_j),       g_j = log (e_j / min_k e_k)
-    log error = log (sum_jk w_j w_k <r_j, r_k> / e_0) + c
+    w_j = softmax_j(a_j - t_j g_j),                         g_j = log (e_j / min_k e_k) / 2
+    w_j(v) = softmax_j(a_j - t_j g_j - c_j s_j(v))
+    s_j(v) = sum_k w_k log(1 + d_jk(v) / D_jk) / sum_k w_k,     k of another origin than j
 
-r_j are the leave-one-out residuals of answer j, e_j = <r_j, r_j> and e_0 that of the mean of the
-examples, which is the first answer. a, t and c come from a small network that compares all answers
-with each other. It reads only quantities that units and offsets of u leave alone: ratios and
-correlations of residuals, how errors are spread over examples, and the number of examples.
+r_j are the leave-one-out residuals of answer j and e_j = <r_j, r_j>. d_jk(v) is the squared
+distance between answers j and k at a query, and D_jk its mean over the examples, each left out. An
+answer that is further from the others than at the examples is trusted less at this query: s_j is
+its strangeness. Answers that correct the same answer have one origin and do not vote for each
+other.
+
+    log error = log (sum_i |sum_j w_j(v_i) r_ij|^2 / e_0) + b
+
+is the expected error in units of that of the mean of the examples, the first answer. In that sum,
+one example counts at most ten times as much as the others do on average: an example at the end of a
+trajectory is far harder without itself than a new query is. a, t, c and b
+come from a small network that compares all answers with each other. It reads only quantities that
+units and offsets of u leave alone: ratios and correlations of residuals, how errors are spread over
+examples, and the number of examples.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -20,6 +33,9 @@ from torch import Tensor, nn
 from ..configs import Part
 
 FLOOR = 1e-12  # of errors relative to the mean's; there is nothing to choose below it
+TRUST, CAUTION = 3.98, 1.85  # softplus of these: t and c before training
+LARGEST_SHIFT = math.log(4)
+MOST_OF_ONE = 10.0  # error of an example in units of the mean of the others
 OF_ANSWER, OF_TASK = 8, 6  # numbers that describe an answer, and a task
 
 
@@ -49,8 +65,22 @@ class Attend(nn.Module):
         return h + self.feed(h)
 
 
+class Weighing(NamedTuple):
+    """How answers are weighed.
+
+    Attributes:
+        logits: a_j - t_j g_j.
+        caution: c.
+        shift: b.
+    """
+
+    logits: Float[Tensor, "b j"]
+    caution: Float[Tensor, "b j"]
+    shift: Float[Tensor, " b"]
+
+
 class Trust(Part):
-    """Weights of several answers, and the expected error of their sum.
+    """How several answers are weighed.
 
     Args:
         answers: how many there are; the first is the mean of the examples.
@@ -64,7 +94,7 @@ class Trust(Part):
         self.known = nn.Parameter(0.1 * torch.randn(answers, width))
         self.lift = nn.Linear(OF_ANSWER + OF_TASK, width)
         self.steps = nn.ModuleList(Attend(width) for _ in range(layers))
-        self.out = nn.Linear(width, 2)
+        self.out = nn.Linear(width, 3)
         self.preference = nn.Parameter(torch.zeros(answers))
         self.error = nn.Linear(width, 1)
         for layer in (self.out, self.error):
@@ -76,8 +106,8 @@ class Trust(Part):
         residuals: Float[Tensor, "b j n q"],
         there: Float[Tensor, "b n"],
         which: Sequence[int],
-    ) -> tuple[Float[Tensor, "b j"], Float[Tensor, " b"]]:
-        """The weights, and the expected error relative to that of the mean of the examples.
+    ) -> Weighing:
+        """How these answers are weighed.
 
         Args:
             residuals: leave-one-out residuals of each answer.
@@ -92,7 +122,7 @@ class Trust(Part):
         of_answer: Float[Tensor, "b j k"],
         of_task: Float[Tensor, "b l"],
         which: Sequence[int],
-    ) -> tuple[Float[Tensor, "b j"], Float[Tensor, " b"]]:
+    ) -> Weighing:
         """The same from what `describe` returns."""
         size = gram.diagonal(dim1=1, dim2=2).sqrt()
         correlation = gram / (size[:, None] * size[:, :, None])
@@ -100,19 +130,57 @@ class Trust(Part):
         h = self.lift(both.to(self.known)) + self.known[list(which)]
         for step in self.steps:
             h = step(h, correlation.to(h))
-        preference, trust = self.out(h).double().unbind(-1)
+        preference, trust, caution = self.out(h).double().unbind(-1)
         gap = of_answer[..., 1].double()
-        scale = nn.functional.softplus(trust + 3.0)
-        w = (self.preference.double()[list(which)] + preference - scale * gap).softmax(-1)
-        w = torch.where(of_task[:, :1].double() > 0.1, w, one_hot(w))
-        own = (w[:, None] @ gram @ w[..., None])[:, 0, 0]
-        shift = self.error((h * w[..., None].to(h)).sum(1))[:, 0].double()
-        return w, own.clamp(min=FLOOR) * shift.exp()
+        scale = nn.functional.softplus(trust + TRUST)
+        logits = self.preference.double()[list(which)] + preference - scale * gap
+        single = of_task[:, :1].double() <= 0.1  # one example
+        logits = torch.where(single, only_first(logits), logits)
+        shift = self.error((h * logits.softmax(-1)[..., None].to(h)).sum(1))[:, 0].double()
+        shift = LARGEST_SHIFT * torch.tanh(shift / LARGEST_SHIFT)
+        return Weighing(logits, nn.functional.softplus(caution + CAUTION), shift)
 
 
-def one_hot(w: Float[Tensor, "b j"]) -> Float[Tensor, "b j"]:
-    """All weight on the first answer."""
-    return torch.zeros_like(w).index_fill(1, torch.tensor([0], device=w.device), 1.0)
+def weights_at(
+    weighing: Weighing,
+    strange: Float[Tensor, "b m j j"],
+    votes: Float[Tensor, "j j"],
+) -> Float[Tensor, "b m j"]:
+    """w_j(v).
+
+    Args:
+        weighing: of the answers.
+        strange: log(1 + d_jk / D_jk) at each query.
+        votes: 1 for answers of different origin, 0 for others.
+    """
+    w = weighing.logits.softmax(-1)[:, None] * votes  # (b, j, k)
+    w = w / w.sum(-1, keepdim=True).clamp(min=1e-9)
+    s = (strange * w[:, None]).sum(-1)
+    return (weighing.logits[:, None] - weighing.caution[:, None] * s).softmax(-1)
+
+
+def capped(errors: Float[Tensor, "b n"], n: Float[Tensor, " b"]) -> Float[Tensor, "b n"]:
+    """Squared errors of examples, each at most `MOST_OF_ONE` times the mean of the others.
+
+    Args:
+        errors: of the examples; zero for those that do not count.
+        n: how many count.
+    """
+    others = (errors.sum(1, keepdim=True) - errors) / (n - 1).clamp(min=1)[:, None]
+    return torch.where((n > 2)[:, None], torch.minimum(errors, MOST_OF_ONE * others), errors)
+
+
+def squared_distances_between(answers: Float[Tensor, "*b j q"]) -> Float[Tensor, "*b j j"]:
+    """Squared distances between answers."""
+    gram = answers @ answers.mT
+    own = gram.diagonal(dim1=-2, dim2=-1)
+    return (own[..., None] + own[..., None, :] - 2 * gram).clamp(min=0)
+
+
+def only_first(logits: Float[Tensor, "b j"]) -> Float[Tensor, "b j"]:
+    """Logits that put all weight on the first answer."""
+    first = torch.arange(logits.shape[1], device=logits.device) == 0
+    return torch.where(first, 0.0, -1e4).to(logits).expand_as(logits)
 
 
 def describe(

@@ -5,16 +5,15 @@
 
 c is an intercept without a ridge, and B an orthonormal basis of what sums to zero over examples: an
 example that is left out is left out of the intercept too. One eigendecomposition of B^T K B gives P
-for every lambda. Of many examples a part chooses width and ridge; then all are solved for at once.
-Beyond `MOST` examples, evenly chosen ones span the answer, and the others only measure its error.
-
-With `by_direction`, principal direction r of u has the ridge lambda s_1 / s_r, s_r being its
-standard deviation: directions that vary little carry more noise.
+for every lambda. An example that is left out takes no part in the choice of its width and ridge:
+its residual is that of the choice by the errors of the others. Of many examples a part chooses,
+once for all; then all are solved for at once. Beyond `MOST` examples, evenly chosen ones span the
+answer, and the others only measure its error.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Float
@@ -26,6 +25,7 @@ from .systems import identity_like
 
 RIDGES = tuple(10.0**k for k in range(-10, 3))
 MOST = 1000  # examples that span an answer
+PART = 512  # examples beyond these that are answered at once
 DIRECT = 48  # examples up to which the eigendecomposition is solved with
 
 
@@ -42,16 +42,12 @@ class Choice:
         unit: the unit of squares or squared distances.
         width: of the kernel in this unit.
         ridge: lambda.
-        directions: of u, orthonormal; None if all have the same ridge.
-        factors: of the ridge of each direction.
     """
 
     metric: tuple[Tensor, ...]
     unit: Float[Tensor, ""]
     width: float
     ridge: float
-    directions: Float[Tensor, "r q"] | None
-    factors: Float[Tensor, " r"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,28 +72,30 @@ class TunedRidge(PerTask[TunedFit]):
 
     Args:
         comparison: the kernel.
-        by_direction: whether each principal direction of u has a ridge of its own.
     """
 
-    def __init__(self, comparison: Comparison, by_direction: bool = False):
+    def __init__(self, comparison: Comparison):
         super().__init__()
-        self.comparison, self.by_direction = comparison, by_direction
+        self.comparison = comparison
 
     def fit_task(self, v: Float[Tensor, "n d"], u: Float[Tensor, "n q"]) -> TunedFit:
         compared = self.comparison.of(v)
         few = compared.choosers
         with torch.no_grad():
-            centred = u - u.mean(0)
-            directions, factors = self._directions(centred)
-            numbers = rotated(centred[few]) if directions is None else centred[few] @ directions.T
-            width, ridge = self._choose(compared, numbers, factors)
-        choice = Choice(compared.metric, compared.unit, width, ridge, directions, factors)
-        return self._solve(compared.points, u, choice, self._known(compared, width))
+            errors = self._errors(compared, rotated(u[few] - u.mean(0)))
+        best, others = chosen(errors)
+        if len(few) < len(u):
+            others = []
+        fits = {k: self._solve_chosen(compared, u, k) for k in {best, *others}}
+        if len(fits) == 1:
+            return fits[best]
+        rows = [fits[k].residual[i] for i, k in enumerate(others)]
+        return replace(fits[best], residual=torch.stack(rows))
 
     def refit_task(
         self, fit: TunedFit, v: Float[Tensor, "n d"], u: Float[Tensor, "n q"]
     ) -> TunedFit:
-        """Metric, unit, width, ridge and directions stay."""
+        """Metric, unit, width and ridge stay."""
         return self._solve(self.comparison.metric(fit.choice.metric, v), u, fit.choice)
 
     def answer_task(self, fit: TunedFit, v: Float[Tensor, "m d"]) -> Float[Tensor, "m q"]:
@@ -107,6 +105,12 @@ class TunedRidge(PerTask[TunedFit]):
     def _kernel(self, a: Tensor, b: Tensor, choice: Choice) -> Float[Tensor, "m n"]:
         return self.comparison.kernel(a, b, choice.unit, choice.width)
 
+    def _solve_chosen(self, compared: Compared, u: Tensor, number: int) -> TunedFit:
+        """The fit with the width and ridge of a number among those of `_errors`."""
+        width, ridge = self.comparison.widths[number // len(RIDGES)], RIDGES[number % len(RIDGES)]
+        choice = Choice(compared.metric, compared.unit, width, ridge)
+        return self._solve(compared.points, u, choice, self._known(compared, width))
+
     def _known(self, compared: Compared, width: float) -> Spectrum | None:
         """The spectrum of the kernel matrix, if all examples have chosen and need no gradients."""
         if len(compared.choosers) < len(compared.v) or compared.v.requires_grad:
@@ -115,27 +119,16 @@ class TunedRidge(PerTask[TunedFit]):
         values, vectors = compared.spectra
         return values[which], vectors[which]
 
-    def _directions(self, u: Float[Tensor, "n q"]) -> tuple[Tensor | None, Float[Tensor, " r"]]:
-        """The directions of u, if these have ridges of their own, and the factors of the ridges."""
-        if not self.by_direction:
-            return None, u.new_ones(1)
-        _, size, directions = torch.linalg.svd(u, full_matrices=False)
-        least = 1e-9 * size[0] + 1e-300
-        return directions, (size[0] / size.clamp(min=least)).clamp(1, 1e9)
-
-    def _choose(self, compared: Compared, numbers: Tensor, factors: Tensor) -> tuple[float, float]:
-        """The width and the ridge of least leave-one-out error."""
+    def _errors(self, compared: Compared, numbers: Float[Tensor, "s r"]) -> Float[Tensor, "c s"]:
+        """The squared leave-one-out error of each chooser for each width and ridge."""
         values, vectors = compared.spectra
         if values.shape[-1] == 0:
-            return self.comparison.widths[0], 1.0
-        lambdas = torch.tensor(RIDGES, dtype=values.dtype, device=values.device)
-        ridges = lambdas[:, None] * factors
-        inverse = 1 / (values[:, None, :, None] + ridges[:, None])  # (w, ridges, k, r)
+            return values.new_zeros(1, 1)
+        ridges = torch.tensor(RIDGES, dtype=values.dtype, device=values.device)
+        inverse = 1 / (values[:, None] + ridges[:, None])[..., None]  # (w, ridges, k, 1)
         alpha = vectors[:, None] @ (inverse * (vectors.mT @ numbers)[:, None])
         diagonal = vectors.square()[:, None] @ inverse
-        errors = (alpha / diagonal).square().sum((2, 3))  # (w, ridges)
-        best = int(errors.argmin())
-        return self.comparison.widths[best // len(RIDGES)], RIDGES[best % len(RIDGES)]
+        return (alpha / diagonal).square().sum(3).flatten(0, 1)
 
     def _solve(
         self,
@@ -149,16 +142,11 @@ class TunedRidge(PerTask[TunedFit]):
         kept = evenly(n, MOST)
         mean = u[kept].mean(0)
         K = self._kernel(points[kept], points[kept], choice)
-        centred, ridges, D = u[kept] - mean, choice.ridge * choice.factors, choice.directions
-        if D is None:
-            alpha, residual = ridge_solutions(K, ridges, centred, known)
-        else:
-            found = ridge_solutions(K, ridges, centred @ D.T, known)
-            alpha, residual = (part @ D for part in found)
+        alpha, residual = ridge_solutions(K, choice.ridge, u[kept] - mean, known)
         intercept = mean - (K @ alpha).mean(0)
         if len(kept) < n:
-            answers = self._kernel(points, points[kept], choice) @ alpha + intercept
-            residual = (u - answers).index_copy(0, kept, residual)
+            parts = [self._kernel(p, points[kept], choice) @ alpha for p in points.split(PART)]
+            residual = (u - torch.cat(parts) - intercept).index_copy(0, kept, residual)
         return TunedFit(
             residual=residual if n > 1 else u,
             choice=choice,
@@ -170,29 +158,39 @@ class TunedRidge(PerTask[TunedFit]):
 
 def ridge_solutions(
     K: Float[Tensor, "n n"],
-    ridges: Float[Tensor, " k"],
+    ridge: float,
     numbers: Float[Tensor, "n r"],
     known: Spectrum | None = None,
 ) -> tuple[Float[Tensor, "n r"], Float[Tensor, "n r"]]:
-    """Coefficients and leave-one-out residuals, each column with its own ridge or all with one.
-    Eigenvectors of equal eigenvalues have no derivative: with gradients, systems are inverted.
-    known: the centred spectrum of K, if it is."""
+    """Coefficients and leave-one-out residuals. Eigenvectors of equal eigenvalues have no
+    derivative: with gradients, systems are inverted. known: the centred spectrum of K, if it is."""
     n = len(K)
     if n == 1:
         return torch.zeros_like(numbers), numbers
-    if K.requires_grad or (len(ridges) == 1 and n > DIRECT):
-        P = torch.linalg.inv(K + ridges[:, None, None] * identity_like(K))
-        sums = P.sum(2, keepdim=True)
-        P = P - sums @ sums.mT / sums.sum(1, keepdim=True)  # (k, n, n)
-        alpha = P @ numbers if len(P) == 1 else P @ numbers.T[..., None]
-        alpha = alpha[0] if len(P) == 1 else alpha[..., 0].T
-        return alpha, alpha / P.diagonal(dim1=1, dim2=2).T
+    if K.requires_grad or n > DIRECT:
+        P = inverse_of(K + ridge * identity_like(K))
+        sums = P.sum(1, keepdim=True)
+        P = P - sums @ sums.mT / sums.sum()
+        alpha = P @ numbers
+        return alpha, alpha / P.diagonal()[:, None]
     values, vectors = centred_spectrum(K) if known is None else known
-    inverse = 1 / (values[:, None] + ridges)  # (k, r)
+    inverse = 1 / (values + ridge)[:, None]
     alpha = vectors @ (inverse * (vectors.T @ numbers))
     return alpha, alpha / (vectors.square() @ inverse)
+
+
+def inverse_of(A: Float[Tensor, "n n"]) -> Float[Tensor, "n n"]:
+    """The inverse by Cholesky, or by elimination where rounding has made A indefinite."""
+    L, failed = torch.linalg.cholesky_ex(A)
+    return torch.linalg.inv(A) if failed else torch.cholesky_inverse(L)
 
 
 def rotated(u: Float[Tensor, "n q"]) -> Float[Tensor, "n r"]:
     """u in coordinates of its own span: shorter rows with the same inner products."""
     return u if u.shape[1] <= len(u) else torch.linalg.qr(u.T, mode="r").R.T
+
+
+def chosen(errors: Float[Tensor, "c s"]) -> tuple[int, list[int]]:
+    """The number of the choice of least error, and of that by all examples but one, for each."""
+    total = errors.sum(1)
+    return int(total.argmin()), (total[:, None] - errors).argmin(0).tolist()

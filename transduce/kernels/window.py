@@ -12,7 +12,8 @@ All windows are columns of the largest one, so sums over points are computed onc
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import torch
@@ -20,6 +21,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from ..spaces.sampled import Sampled, resampling
+from .comparison import CHOOSERS
 from .per_task import PerTask, TaskFit
 from .systems import identity_like
 
@@ -29,7 +31,12 @@ RIDGES = (1e-9, 1e-6, 1e-4, 1e-2)
 FIRST_RIDGE = 1e-6  # with which the window is chosen
 FOLDS = 20  # examples are left out in so many groups, one by one if there are fewer
 ROWS = 60_000  # equations of the law, about
+PART_ROWS = 50_000  # rows of features that are computed at once, about
 CHOOSING_ROWS = 4_000  # equations that choose window and ridge, about
+
+
+Window = tuple[int, bool, float | Tensor]
+"""Reach, whether products take part, and the ridge: as a share of squares, or itself."""
 
 
 class Sums(NamedTuple):
@@ -108,20 +115,40 @@ class WindowRidge(PerTask[WindowFit]):
         mean, offset, size = v.mean(), u.mean(), v.std().clamp(min=1e-300)
         f, y = self._curves((v - mean) / size), self._outputs(u - offset)
         with torch.no_grad():
-            reach, products, share = self._choose(f, y)
+            best, others = self._choose(f, y)
         units = {"mean": mean, "size": size, "offset": offset}
-        return self._solved(f, y, reach, products, share, units)
+        if len(f) > CHOOSERS:
+            others = []
+        fits = {window: self._solved(f, y, window, units) for window in {best, *others}}
+        if len(fits) == 1:
+            return fits[best]
+        rows = [fits[others[k % len(others)]].residual[k] for k in range(len(f))]
+        return replace(fits[best], residual=torch.stack(rows))
 
-    def _choose(self, f: Tensor, y: Tensor) -> tuple[int, bool, float]:
-        """The reach, whether products take part, and the ridge as a share of squares."""
-        stride = max(1, len(f) * self.U.points // CHOOSING_ROWS)
-        widest, y = self._features(f, self.reaches[-1], True, stride), y[:, ::stride]
-        sums, windows = _sums(widest, y), [(h, p) for h in self.reaches for p in (False, True)]
-        tried = {w: _error(widest, y, sums, self._columns(*w), FIRST_RIDGE) for w in windows}
-        reach, products = min(tried, key=tried.__getitem__)
-        index = self._columns(reach, products)
-        of_ridge = {r: _error(widest, y, sums, index, r) for r in RIDGES}
-        return reach, products, min(of_ridge, key=of_ridge.__getitem__)
+    def _choose(self, f: Tensor, y: Tensor) -> tuple[Window, list[Window]]:
+        """The window of least error in examples that are left out, and for each group that by the
+        other groups alone."""
+        stride = max(1, y.shape[0] * y.shape[1] // CHOOSING_ROWS)
+        parts = [part[:, ::stride] for part in self._parts(f, self.reaches[-1], True)]
+        widest, y = torch.cat(parts), y[:, ::stride]
+        sums = _sums([widest], y)
+
+        def best(errors: dict[Window, Tensor], group: int | None) -> Window:
+            def left(window: Window) -> float:
+                each = errors[window]
+                return float(each.sum() if group is None else each.sum() - each[group])
+
+            return min(errors, key=left)
+
+        def errors(windows: Iterable[Window]) -> dict[Window, Tensor]:
+            return {w: _errors(widest, y, sums, self._columns(*w[:2]), w[2]) for w in windows}
+
+        groups = [None, *range(len(sums.moment))]
+        tried = errors((h, p, FIRST_RIDGE) for h in self.reaches for p in (False, True))
+        first = [best(tried, group) for group in groups]
+        of_ridge = {w: errors((*w[:2], r) for r in RIDGES) for w in set(first)}
+        found = [best(of_ridge[w], group) for w, group in zip(first, groups, strict=True)]
+        return found[0], found[1:]
 
     def refit_task(
         self, fit: WindowFit, v: Float[Tensor, "n d"], u: Float[Tensor, "n q"]
@@ -129,37 +156,42 @@ class WindowRidge(PerTask[WindowFit]):
         """Window, ridge and units stay."""
         f, y = self._curves((v - fit.mean) / fit.size), self._outputs(u - fit.offset)
         units = {"mean": fit.mean, "size": fit.size, "offset": fit.offset}
-        return self._solved(f, y, fit.reach, fit.products, fit.ridge, units)
+        return self._solved(f, y, (fit.reach, fit.products, fit.ridge), units)
 
     def answer_task(self, fit: WindowFit, v: Float[Tensor, "m d"]) -> Float[Tensor, "m q"]:
-        f = self._features(self._curves((v - fit.mean) / fit.size), fit.reach, fit.products, 1)
+        f = self._features(self._curves((v - fit.mean) / fit.size), fit.reach, fit.products)
         return (f @ fit.w).mT.flatten(1) + fit.offset
 
-    def _solved(
-        self,
-        f: Tensor,
-        y: Tensor,
-        reach: int,
-        products: bool,
-        ridge: float | Tensor,
-        units: dict[str, Tensor],
-    ) -> WindowFit:
-        stride = max(1, len(f) * self.U.points // ROWS)
-        features = self._features(f, reach, products, 1)
-        sums = _sums(features[:, ::stride], y[:, ::stride])
-        ridge = ridge if isinstance(ridge, Tensor) else ridge * sums.unit()
-        if len(f) > 1:
-            residual = (y - features @ sums.without(ridge)[sums.fold]).mT.flatten(1)
-        else:
-            residual = y.mT.flatten(1) + units["offset"]
+    def _solved(self, f: Tensor, y: Tensor, window: Window, units: dict[str, Tensor]) -> WindowFit:
+        reach, products, share = window
+        stride = max(1, y.shape[0] * y.shape[1] // ROWS)
+        parts = self._parts(f, reach, products)
+        sums = _sums((part[:, ::stride] for part in parts), y[:, ::stride])
+        ridge = share if isinstance(share, Tensor) else share * sums.unit()
+        w, without = sums.law(ridge), sums.without(ridge)
+        answers, left_out, start = [], [], 0
+        for part in self._parts(f, reach, products):
+            fold = sums.fold[start : start + len(part)]
+            answers.append(part @ w)
+            left_out.append(part @ without[fold])
+            start += len(part)
+        residual = (y - torch.cat(left_out)).mT.flatten(1)
         return WindowFit(
-            residual=residual,
+            residual=residual if len(y) > 1 else y.mT.flatten(1) + units["offset"],
+            in_sample=(y - torch.cat(answers)).mT.flatten(1),
             reach=reach,
             products=products,
             ridge=ridge,
-            w=sums.law(ridge),
+            w=w,
             **units,
         )
+
+    def _parts(
+        self, f: Float[Tensor, "n c p"], reach: int, products: bool
+    ) -> Iterator[Float[Tensor, "k p d"]]:
+        """The features of a few examples at a time."""
+        for part in f.split(max(1, PART_ROWS // f.shape[-1])):
+            yield self._features(part, reach, products)
 
     def _curves(self, v: Float[Tensor, "n d"]) -> Float[Tensor, "n c p"]:
         """Inputs at the positions of U."""
@@ -169,18 +201,18 @@ class WindowRidge(PerTask[WindowFit]):
         return u.unflatten(-1, (self.U.channels, -1)).mT
 
     def _features(
-        self, f: Float[Tensor, "n c p"], reach: int, products: bool, stride: int
+        self, f: Float[Tensor, "n c p"], reach: int, products: bool
     ) -> Float[Tensor, "n p d"]:
         """1, x, x^2; distant blocks; products; then the window, from the outside in."""
         points, inner = f.shape[-1], min(reach, INNER)
-        index = torch.arange(points, device=f.device)[::stride]
+        index = torch.arange(points, device=f.device)
 
-        def shifted(k: int) -> Float[Tensor, "n c s"]:
+        def shifted(k: int) -> Float[Tensor, "n c p"]:
             return f[..., (index + k).clamp(0, points - 1)]
 
-        parts = [self.place[::stride].to(f).T.expand(f.shape[0], -1, -1)]
+        parts = [self.place.to(f).T.expand(f.shape[0], -1, -1)]
         if self.far:
-            parts.append(_blocks(f)[..., ::stride].flatten(1, 2))
+            parts.append(_blocks(f).flatten(1, 2))
         if products:
             near = torch.stack([shifted(k) for k in range(-inner, inner + 1)], 2)
             near = near.flatten(1, 2) if f.shape[1] == 1 else near[:, :, 1:-1].flatten(1, 2)
@@ -201,22 +233,34 @@ class WindowRidge(PerTask[WindowFit]):
         return torch.tensor([*kept, *range(last - channels * (2 * reach + 1), last)])
 
 
-def _sums(features: Float[Tensor, "n s d"], y: Float[Tensor, "n s e"]) -> Sums:
-    n = len(features)
+def _sums(parts: Iterable[Float[Tensor, "k s d"]], y: Float[Tensor, "n s e"]) -> Sums:
+    """The sums of each group, from the features of a few examples at a time."""
+    n, start = len(y), 0
     fold = torch.arange(n, device=y.device) % FOLDS
-    gram, moment = features.mT @ features, features.mT @ y
+    grams, moments = [], []
+    for part in parts:
+        target, own = y[start : start + len(part)], fold[start : start + len(part)]
+        gram, moment = part.mT @ part, part.mT @ target
+        if n > FOLDS:
+            gram = gram.new_zeros(FOLDS, *gram.shape[1:]).index_add(0, own, gram)
+            moment = moment.new_zeros(FOLDS, *moment.shape[1:]).index_add(0, own, moment)
+        grams.append(gram)
+        moments.append(moment)
+        start += len(part)
     if n > FOLDS:
-        gram = torch.zeros_like(gram[:FOLDS]).index_add(0, fold, gram)
-        moment = torch.zeros_like(moment[:FOLDS]).index_add(0, fold, moment)
-    return Sums(gram, moment, fold)
+        return Sums(torch.stack(grams).sum(0), torch.stack(moments).sum(0), fold)
+    return Sums(torch.cat(grams), torch.cat(moments), fold)
 
 
-def _error(features: Tensor, y: Tensor, sums: Sums, index: Tensor, share: float) -> float:
-    """The squared error in examples that are left out, with a ridge that is a share of squares."""
+def _errors(
+    features: Tensor, y: Tensor, sums: Sums, index: Tensor, share: float | Tensor
+) -> Float[Tensor, " k"]:
+    """The squared error in each group that is left out, with a ridge that is a share of squares."""
     laws = torch.zeros(len(sums.moment), features.shape[-1], y.shape[-1], dtype=y.dtype)
     part = sums.columns(index)
     laws[:, index] = part.without(share * part.unit())
-    return float((y - features @ laws[sums.fold]).square().sum())
+    errors = (y - features @ laws[sums.fold]).square().sum((1, 2))
+    return torch.zeros_like(errors[: len(laws)]).index_add(0, sums.fold, errors)
 
 
 def _solve(A: Float[Tensor, "*k d d"], M: Float[Tensor, "*k d e"]) -> Float[Tensor, "*k d e"]:
