@@ -37,8 +37,8 @@ class GeneralRecipe(Recipe):
     """
 
     trust: TrustTraining = field(default_factory=TrustTraining)
-    records: int = 3_000
-    validation_records: int = 200
+    records: int = 9_000
+    validation_records: int = 600
     noisy: float = 0.5
 
     def tasks(self, path: Path) -> OperatorFamily:

@@ -1,9 +1,10 @@
 """Fitting a trust to records.
 
-    loss = mean over tasks of  log (w^T E w / min_b E_bb) + c max(0, log (w^T E w / 1.1 min_b E_bb))
-           + (log error - log w^T E w)^2 / 8
+    e = mean over queries of w(v)^T E(v) w(v)
+    loss = mean over tasks of  log (e / e_b) + c max(0, log (e / 1.1 e_b))
+           + (log error - log e)^2 / 8
 
-b runs over the simple baselines: the best of these in hindsight is what the sum is compared with.
+e_b is the error of the best of the simple baselines in hindsight.
 The second term makes being worse than it cost more than being better gains. Some answers are left
 out at random in each step, so that a trust can weigh any of them.
 """
@@ -18,7 +19,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from ..kernels import Trust
-from ..kernels.general import ANSWERS, BASELINES
+from ..kernels.general import BASELINES, CORRECTED, KNOWN
+from ..kernels.trust import capped, weights_at
 from ..random_fields import generator_for
 from .records import Records
 
@@ -39,10 +41,10 @@ class TrustTraining:
         seed: of all draws.
     """
 
-    steps: int = 1200
+    steps: int = 1500
     lr: float = 3e-3
     batch: int = 192
-    worse: float = 4.0
+    worse: float = 6.0
     left_out: float = 0.5
     weight_decay: float = 0.3
     seed: int = 0
@@ -77,21 +79,14 @@ def fit_trust(trust: Trust, records: Records, training: TrustTraining) -> float:
 def ratio_to_best(trust: Trust, records: Records) -> float:
     """The mean logarithm of the error in units of that of the best baseline."""
     with torch.no_grad():
-        own, best, _ = compared(trust, records, list(range(len(ANSWERS))))
+        own, best, _ = compared(trust, records, list(range(len(KNOWN))))
     return float((own / best).log().mean())
-
-
-def among(of_answer: Float[Tensor, "b j k"]) -> Float[Tensor, "b j k"]:
-    """Descriptions of some answers: their errors are compared with the least among these."""
-    gap = of_answer[..., 1] - of_answer[..., 1].min(1, keepdim=True).values
-    parts = [of_answer[..., :1], gap[..., None], gap.log1p()[..., None], of_answer[..., 3:]]
-    return torch.cat(parts, -1)
 
 
 def kept_answers(left_out: float, generator: torch.Generator) -> list[int]:
     """The numbers of the answers that take part in a step; the mean always does."""
     share = left_out * torch.rand((), generator=generator)
-    kept = torch.rand(len(ANSWERS), generator=generator) >= share
+    kept = torch.rand(len(KNOWN), generator=generator) >= share
     kept[0] = True
     return kept.nonzero()[:, 0].tolist()
 
@@ -109,11 +104,23 @@ def compared(
     trust: Trust, records: Records, which: list[int]
 ) -> tuple[Float[Tensor, " b"], Float[Tensor, " b"], Float[Tensor, " b"]]:
     """The error of the weighed sum, that of the best baseline, and the expected error."""
-    index = torch.tensor(which)
-    gram, of_answer = records.gram[:, index][:, :, index], among(records.of_answer[:, index])
-    w, error = trust.weigh(gram, of_answer, records.of_task, which)
-    E = records.errors[:, index][:, :, index]
-    own = (w[:, None] @ E @ w[..., None])[:, 0, 0].clamp(min=FLOOR)
-    simple = [which.index(k) for k in map(ANSWERS.index, BASELINES) if k in which]
-    best = E.diagonal(dim1=1, dim2=2)[:, simple].min(1).values.clamp(min=FLOOR)
-    return own, best, error
+    some, votes = records.among(which), different_origins([KNOWN[k] for k in which])
+    weighing = trust.weigh(some.gram, some.of_answer, some.of_task, which)
+
+    def errors(products: Tensor, strange: Tensor) -> Float[Tensor, "b m"]:
+        w = weights_at(weighing, strange.double(), votes)
+        return ((products.double() @ w[..., None])[..., 0] * w).sum(2)
+
+    own = errors(some.errors, some.strange).sum(1).clamp(min=FLOOR)
+    left = errors(some.left, some.strange_left).detach()
+    left = capped(left, (some.left != 0).any(3).any(2).double().sum(1)).sum(1)
+    expected = left.clamp(min=FLOOR) * weighing.shift.exp()
+    simple = [which.index(k) for k in map(KNOWN.index, BASELINES) if k in which]
+    best = some.errors.sum(1).diagonal(dim1=1, dim2=2)[:, simple].min(1).values
+    return own, best.double().clamp(min=FLOOR), expected
+
+
+def different_origins(names: list[str]) -> Float[Tensor, "j j"]:
+    """1 for answers that do not correct the same answer, 0 for others."""
+    origin = [CORRECTED[name][0] if name in CORRECTED else name for name in names]
+    return torch.tensor([[float(a != b) for b in origin] for a in origin]).double()

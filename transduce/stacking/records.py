@@ -1,15 +1,18 @@
 """Tasks as the trust sees them, with the products of the errors of all answers.
 
-    E_jk = sum_q <u_hat_j(v_q) - u_q, u_hat_k(v_q) - u_q> / sum_q |u_q - m|^2
+    E_jk(v) = <u_hat_j(v) - u, u_hat_k(v) - u> / mean over queries of |u - m|^2
 
-The error of any weights w is w^T E w, so a stack is run once for each task and weights are learned
-from these small matrices. Tasks have 2 to 200 examples, on grids of 12 to 160 points.
+The error of weights w(v) is the mean of w(v)^T E(v) w(v), so a stack is run once for each task and
+weights are learned from these small matrices. The same is kept at the examples, each left out.
+Tasks have 2 to 200 examples, on grids of 12 to 160 points. One in five is asked beyond its
+examples.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -18,33 +21,64 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from ..files import replacing
+from ..generation.workers import completed
 from ..kernels import CurveReadout, Trust
-from ..kernels.general import ANSWERS, GeneralStack
+from ..kernels.general import KNOWN, GeneralStack
+from ..kernels.stack import distances, typical_distances
 from ..kernels.trust import describe
-from ..random_fields import generator_for, uniform
+from ..random_fields import generator_for, one_thread, uniform
 from ..spaces import Sampled
 from ..spaces.sampled import spline_matrix
 from ..types import ExampleSet, OperatorFamily, Task, to_tensor
 
 BLOCK = 100  # tasks in a file
-EXAMPLES, POINTS, QUERIES = (2, 200), (12, 160), 32
-SMALLEST = 1e-14  # errors below it count as equal
+EXAMPLES, POINTS, QUERIES = (2, 200), (12, 160), 24
+KEPT = 24  # examples whose products are kept, evenly chosen
+LARGEST = 1e6  # products of errors, in units of the mean's
+BEYOND = 0.2  # share of tasks whose queries tend to be larger than the examples
 
 
 @dataclass(frozen=True)
 class Records:
-    """Descriptions of tasks, and the products of the errors of their answers."""
+    """Descriptions of tasks, and the products of the errors of their answers.
+
+    Attributes:
+        gram: products of residuals, as `describe` returns them.
+        of_answer: of each answer, likewise.
+        of_task: of each task, likewise.
+        errors: E at the queries, divided by their number.
+        strange: log(1 + d / D) at the queries.
+        left: E at some examples, each left out, in units of the mean's; zero beyond their number.
+        strange_left: log(1 + d / D) at these.
+    """
 
     gram: Float[Tensor, "b j j"]
     of_answer: Float[Tensor, "b j k"]
     of_task: Float[Tensor, "b l"]
-    errors: Float[Tensor, "b j j"]
+    errors: Float[Tensor, "b m j j"]
+    strange: Float[Tensor, "b m j j"]
+    left: Float[Tensor, "b e j j"]
+    strange_left: Float[Tensor, "b e j j"]
 
     def __len__(self) -> int:
         return len(self.gram)
 
     def __getitem__(self, rows: Tensor | slice) -> Records:
         return Records(*(getattr(self, field.name)[rows] for field in fields(self)))
+
+    def among(self, which: list[int]) -> Records:
+        """The records of some answers: their errors are compared with the least among these."""
+        index = torch.tensor(which)
+        of_answer = self.of_answer[:, index]
+        gap = of_answer[..., 1] - of_answer[..., 1].min(1, keepdim=True).values
+        parts = [of_answer[..., :1], gap[..., None], gap.log1p()[..., None], of_answer[..., 3:]]
+        products = (self.errors, self.strange, self.left, self.strange_left)
+        return Records(
+            self.gram[:, index][:, :, index],
+            torch.cat(parts, -1),
+            self.of_task,
+            *(part[:, :, index][..., index] for part in products),
+        )
 
     @staticmethod
     def joined(parts: list[Records]) -> Records:
@@ -53,7 +87,12 @@ class Records:
 
 
 def collect(
-    readout: CurveReadout, family: OperatorFamily, count: int, folder: Path, split: str = "train"
+    readout: CurveReadout,
+    family: OperatorFamily,
+    count: int,
+    folder: Path,
+    split: str = "train",
+    workers: int | None = None,
 ) -> Records:
     """Records of `count` tasks of a family, kept in a folder and resumed from there.
 
@@ -63,54 +102,97 @@ def collect(
         count: how many tasks.
         folder: for files of 100 tasks each.
         split: of the seeds: "train" or "validation".
+        workers: processes; default: one per core.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    trust, parts = Trust(len(ANSWERS)), []
     blocks = range(math.ceil(count / BLOCK))
-    for block in blocks:
-        path = folder / f"{split}-{block}.safetensors"
-        if not path.exists():
-            numbers = range(block * BLOCK, min((block + 1) * BLOCK, count))
-            found = Records.joined([record(readout, trust, family, split, i) for i in numbers])
-            with replacing(path) as temporary:
-                save_file({f.name: getattr(found, f.name) for f in fields(found)}, temporary)
-        parts.append(Records(**load_file(path)))
-    return Records.joined(parts)
+    missing = [block for block in blocks if not _path(folder, split, block).exists()]
+    if missing:
+        work = partial(_collect_block, readout, family, count, folder, split)
+        for _ in completed(work, missing, workers, None):
+            pass
+    return Records.joined([Records(**load_file(_path(folder, split, block))) for block in blocks])
+
+
+def _path(folder: Path, split: str, block: int) -> Path:
+    return folder / f"{split}-{block}.safetensors"
+
+
+def _collect_block(
+    readout: CurveReadout, family: OperatorFamily, count: int, folder: Path, split: str, block: int
+) -> int:
+    """Write one file of records; returns its number."""
+    numbers = range(block * BLOCK, min((block + 1) * BLOCK, count))
+    with one_thread():
+        found = Records.joined([record(readout, family, split, i) for i in numbers])
+    with replacing(_path(folder, split, block)) as temporary:
+        save_file({f.name: getattr(found, f.name).contiguous() for f in fields(found)}, temporary)
+    return block
 
 
 @torch.no_grad()
-def record(
-    readout: CurveReadout, trust: Trust, family: OperatorFamily, split: str, number: int
-) -> Records:
+def record(readout: CurveReadout, family: OperatorFamily, split: str, number: int) -> Records:
     """One task of the family, seen through the stack."""
     generator = generator_for(split, 77, number)
     low, high = (math.log(bound) for bound in EXAMPLES)
     n = round(math.exp(uniform(low, high, generator)))
     task = resampled(family.sample_task(n, QUERIES, generator), generator)
+    if uniform(0.0, 1.0, generator) < BEYOND:
+        task = asked_beyond(task, generator)
     v, u, v_query, u_query = (
         to_tensor(getattr(part, name), name).double()
         for part in (task.examples, task.queries)
         for name in ("v", "u")
     )
     V, U = (Sampled(f.shape[1]) for f in (v, u))
-    stack = GeneralStack(V, U, readout, trust)
+    stack = GeneralStack(V, U, readout, Trust(len(KNOWN)))
     fit = stack.condition(v[None], u[None])
-    wrong = (stack.answers(fit, v_query[None])[0] - u_query).flatten(1)
+    answers = stack.answers(fit, v_query[None])
     unit = (u_query - u.mean(0)).square().sum().clamp(min=1e-300)
-    errors = wrong @ wrong.T / unit + SMALLEST * torch.eye(len(wrong), dtype=torch.float64)
-    described = describe(fit.residuals, torch.ones(1, n, dtype=torch.float64))
-    order = torch.tensor([stack.which.index(k) for k in range(len(ANSWERS))])
-    gram, of_answer, of_task = described
+    apart, there = distances(fit.residuals, fit.weighing), torch.ones(1, n).double()
+    _, others = typical_distances(fit.residuals, apart, there)
+    kept = torch.linspace(0, n - 1, min(n, KEPT)).round().long()
+    own = fit.residuals[:, 0].square().sum().clamp(min=1e-300)
+    order = torch.tensor([stack.which.index(k) for k in range(len(KNOWN))])
+
+    def sorted_products(part: Tensor) -> Tensor:
+        """Answers in the order that the trust knows, in single precision, filled with zeros."""
+        part = part[..., order, :][..., order].clamp(-LARGEST, LARGEST).float()
+        return torch.nn.functional.pad(part, (0, 0, 0, 0, 0, max(QUERIES, KEPT) - part.shape[1]))
+
+    gram, of_answer, of_task = describe(fit.residuals, there)
     return Records(
-        gram[:, order][:, :, order], of_answer[:, order], of_task, errors[order][:, order][None]
+        gram[:, order][:, :, order],
+        of_answer[:, order],
+        of_task,
+        sorted_products(_products(answers - u_query) / unit),
+        sorted_products(torch.log1p(distances(answers, fit.weighing) / fit.typical[:, None])),
+        sorted_products(_products(fit.residuals[:, :, kept]) / own * (n / len(kept))),
+        sorted_products(torch.log1p(apart[:, kept] / others[:, kept])),
     )
+
+
+def _products(wrong: Float[Tensor, "b j m q"]) -> Float[Tensor, "b m j j"]:
+    each = wrong.movedim(1, 2)
+    return each @ each.mT
+
+
+def asked_beyond(task: Task, generator: torch.Generator) -> Task:
+    """The same pairs with those of large v among the queries more often than by chance."""
+    v = torch.cat([to_tensor(part.v, "v") for part in (task.examples, task.queries)])
+    u = torch.cat([to_tensor(part.u, "u") for part in (task.examples, task.queries)])
+    size = (v - v.mean(0)).norm(dim=1).clamp(min=1e-30).log()
+    chance = torch.randn(len(v), generator=generator, dtype=size.dtype)
+    order = (size / size.std().clamp(min=1e-9) + chance).argsort()
+    first, last = order[: len(task.examples)], order[len(task.examples) :]
+    return Task(ExampleSet(v[first], u[first]), ExampleSet(v[last], u[last]))
 
 
 def resampled(task: Task, generator: torch.Generator) -> Task:
     """The task on other uniform grids of v and u, which are equal in two draws of three."""
     low, high = (math.log(bound) for bound in POINTS)
     points = [round(math.exp(uniform(low, high, generator))) for _ in range(2)]
-    if uniform(0, 1, generator) < 2 / 3:
+    if uniform(0.0, 1.0, generator) < 2 / 3:
         points[1] = points[0]
 
     def moved(f: object, name: str, count: int) -> Tensor:
