@@ -273,3 +273,53 @@ def test_what_cannot_be_exported(tmp_path):
         transduce.regress(V, U, model="rbf").export(tmp_path / "a.onnx")
     with pytest.raises(TransduceError, match="with parameters"):
         transduce.regress(V, U, parameters=PARAMETERS[:14]).export(tmp_path / "a.onnx")
+
+
+def test_units_of_the_examples_make_models_of_families_free_of_units(tmp_path):
+    """v in millimetres and u in kilograms give the same answer, in kilograms."""
+    task = transduce.families.AdvectionDiffusionReaction().sample_task(
+        12, 3, generator_for("test", 3)
+    )
+    v, u, query = (np.asarray(f) for f in (task.examples.v, task.examples.u, task.queries.v))
+    plain = transduce.regress(v, u, model="adr", units="examples")
+    scaled = transduce.regress(1e3 * v, 1e-3 * u, model="adr", units="examples")
+    size = np.abs(plain(query)).max()
+    for found, expected in zip(
+        (scaled(1e3 * query), *scaled.predict(1e3 * query), scaled.leave_one_out),
+        (plain(query), *plain.predict(query), plain.leave_one_out),
+        strict=True,
+    ):
+        assert np.abs(1e3 * found - expected).max() < 1e-5 * size
+    given = transduce.regress(1e3 * v, 1e-3 * u, model="adr")
+    assert np.abs(1e3 * given(1e3 * query) - plain(query)).max() > 1e-2 * size
+    scaled.save(tmp_path / "scaled.safetensors")
+    again = transduce.load(tmp_path / "scaled.safetensors")
+    assert np.allclose(again(1e3 * query), scaled(1e3 * query), rtol=1e-6)
+    assert np.allclose(scaled.drop(0).pairs.units, scaled.pairs.units)
+
+
+def test_unknown_units_are_refused():
+    with pytest.raises(TransduceError, match="units='metres'; expected 'given' or 'examples'"):
+        transduce.regress(np.eye(10), np.eye(10), units="metres")
+
+
+def test_groups_are_left_out_of_baselines_too():
+    """Neighbours in a group are nearly equal: a baseline that sees them looks better than it is."""
+    rng = np.random.default_rng(0)
+    means = rng.standard_normal((6, 20))
+    v = np.repeat(means, 5, 0) + 1e-3 * rng.standard_normal((30, 20))
+    u = np.repeat(rng.standard_normal((6, 20)), 5, 0) + 1e-3 * rng.standard_normal((30, 20))
+    groups = np.repeat(np.arange(6), 5)
+    single = transduce.regress(v, u).report()
+    whole = transduce.regress(v, u, groups=groups).report()
+    assert single.baselines["rbf"] < 0.01 < 0.5 < whole.baselines["rbf"]
+    assert whole.baselines["mean"] == pytest.approx(1)
+    assert set(whole.baselines) == set(single.baselines)
+
+
+def test_positions_beyond_the_examples_are_refused_in_their_own_units():
+    v = smooth(12)
+    O = transduce.regress(v, operator(v), x=np.linspace(400, 700, len(X)))
+    expected = "at runs from 390.0 to 500.0; expected positions between 400.0 and 700.0"
+    with pytest.raises(TransduceError, match=expected):
+        O(v[:2], at=[390.0, 500.0])

@@ -28,6 +28,7 @@ class Pairs:
         rows: for each pair, its row in the arrays that the user gave.
         notes: sentences about the examples, for the report.
         channels: the option with which they were read.
+        units: of v and u, in which a model of a family sees them.
     """
 
     v: Functions
@@ -37,6 +38,7 @@ class Pairs:
     rows: np.ndarray
     notes: tuple[str, ...] = ()
     channels: Channels = None
+    units: tuple[float, float] = (1.0, 1.0)
 
     def __len__(self) -> int:
         return len(self.v)
@@ -51,6 +53,11 @@ class Pairs:
             groups=None if self.groups is None else self.groups[rows],
             rows=self.rows[rows],
         )
+
+    def in_own_units(self) -> Pairs:
+        """The same, with the root mean squares of v and u as their units."""
+        sizes = [float(np.sqrt(np.square(f.array).mean())) for f in (self.v, self.u)]
+        return replace(self, units=(sizes[0] or 1.0, sizes[1] or 1.0))
 
 
 def read_pairs(

@@ -7,13 +7,16 @@ import numpy as np
 from .messages import MOST_NAMED, caution, named, problem
 from .sources import Source
 
+FEW_MISSING = 0.2  # share of rows: a smaller difference looks like missing rows
+
 
 def check_counts(v: Source, u: Source) -> None:
     """Raise unless v and u have the same number of rows."""
     if v.shape[0] == u.shape[0]:
         return
     remedy = "Drop those that have no partner."
-    if len(v.shape) == len(u.shape) == 2 and v.shape[1] == u.shape[1]:
+    swapped = len(v.shape) == len(u.shape) == 2 and v.shape[1] == u.shape[1]
+    if swapped and abs(v.shape[0] - u.shape[0]) > FEW_MISSING * max(v.shape[0], u.shape[0]):
         remedy = f"Rows must be functions: give {v.transposed} and {u.transposed}. {remedy}"
     for one, other in ((v, u), (u, v)):
         if len(one.shape) == 2 and one.shape[1] == other.shape[0]:

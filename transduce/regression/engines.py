@@ -119,6 +119,13 @@ class GeneralEngine(Engine):
         """The weighed answers by name."""
         return self.O.T.steps[-1].kappa.named_answers(self.O.fits[-1])
 
+    def answers_at(self, query: Query) -> dict[str, Tensor]:
+        """The weighed answers at queries."""
+        T = self.O.T
+        v = T.encode(T.V, self._query(query), None, "v")[0]
+        found = T.steps[-1].kappa.answers_by_name(self.O.fits[-1], v[None].double())
+        return {name: u[0].unflatten(1, (self.U.channels, -1)) for name, u in found.items()}
+
     @property
     def error(self) -> float:
         """The expected squared error in units of the mean's."""
@@ -128,7 +135,8 @@ class GeneralEngine(Engine):
 
 
 class FamilyEngine(Engine):
-    """Any other regressor: a model of one family, or a baseline. Functions share one grid."""
+    """Any other regressor: a model of one family, or a baseline. Functions share one grid. The
+    regressor sees them divided by `pairs.units`."""
 
     def __init__(self, regressor: Regressor, pairs: Pairs, name: str):
         if pairs.parameters is not None:
@@ -141,7 +149,8 @@ class FamilyEngine(Engine):
         self.O = self._regress(np.arange(len(pairs)))
 
     def _regress(self, rows: np.ndarray) -> Operator:
-        v, u = (as_tensor(f.values)[rows] for f in (self.pairs.v, self.pairs.u))
+        functions = zip((self.pairs.v, self.pairs.u), self.pairs.units, strict=True)
+        v, u = (as_tensor(f.values)[rows] / unit for f, unit in functions)
         x = self._positions()
         examples = ExampleSet(_plain(v), _plain(u), x)
         return self.regressor.regress(examples)
@@ -159,30 +168,33 @@ class FamilyEngine(Engine):
         return torch.from_numpy(grids[0].unit)
 
     def answer(self, query: Query, at: Where) -> Tensor:
-        return self._answered(self.O, query, at)
+        return self._in_units(self._answered(self.O, query, at))
 
-    def _answered(self, O: Operator, query: Query, at: Where) -> Tensor:
+    def _in_units(self, u: Array) -> Tensor:
+        """What the regressor returns, in the units of the examples' u."""
+        return self.pairs.units[1] * _with_channels(u, self.pairs.u)
+
+    def _answered(self, O: Operator, query: Query, at: Where) -> Array:
         v, x = self._asked(query)
         if isinstance(O, ConditionedOperator):
-            return _with_channels(O(v, at=at, x=x), self.pairs.u)
+            return O(v, at=at, x=x)
         if at is not None:
             raise TransduceError(
                 f"at= with the baseline {self.name!r}; expected answers on the examples' grid. Use "
                 "model='general', or interpolate the answers."
             )
-        space = space_of(self.pairs.v)
-        return _with_channels(O(v if x is None else space.encode(v, x)), self.pairs.u)
+        return O(v if x is None else space_of(self.pairs.v).encode(v, x))
 
     def _asked(self, query: Query) -> tuple[Tensor, Tensor | None]:
         """Queries, with their positions if these are not the examples'."""
-        v, grid = _plain(as_tensor(query.v.values)), query.v.grid
+        v, grid = _plain(as_tensor(query.v.values)) / self.pairs.units[0], query.v.grid
         return v, None if query.same_grid or grid is None else torch.from_numpy(grid.unit)
 
     def band(self, query: Query, at: Where, level: float) -> tuple[Tensor, Tensor, Tensor]:
         if isinstance(self.O, ConditionedOperator) and self.O.T.leaves_out:
             v, x = self._asked(query)
             parts = self.O.predict(v, band=level, at=at, x=x)
-            mean, low, high = (_with_channels(part, self.pairs.u) for part in parts)
+            mean, low, high = (self._in_units(part) for part in parts)
             return mean, low, high
         mean = self.answer(query, at)
         half = quantile(self.residuals.abs(), level)
@@ -192,22 +204,21 @@ class FamilyEngine(Engine):
     def residuals(self) -> Tensor:
         own = getattr(self.O, "residuals", None)
         if own is not None:
-            return _with_channels(as_tensor(own), self.pairs.u)
+            return self._in_units(own)
+        u = as_tensor(self.pairs.u.values)
         if isinstance(self.O, ConditionedOperator) and self.O.T.leaves_out:
-            u = as_tensor(self.pairs.u.values)
-            return u - _with_channels(self.O.T.U.decode(self.O.left_out, u.shape[-1]), self.pairs.u)
-        return self._by_refitting()
+            return u - self._in_units(self.O.T.U.decode(self.O.left_out, u.shape[-1]))
+        return self._by_refitting(u)
 
-    def _by_refitting(self) -> Tensor:
+    def _by_refitting(self, u: Tensor) -> Tensor:
         """Leave-one-out residuals of regressors that have none of their own."""
         n = len(self.pairs)
         if n == 1:
-            return as_tensor(self.pairs.u.values)
-        u, found = as_tensor(self.pairs.u.values), []
+            return u
+        found, v = [], _plain(as_tensor(self.pairs.v.values)) / self.pairs.units[0]
         for i in range(n):
             O = self._regress(np.delete(np.arange(n), i))
-            v = _plain(as_tensor(self.pairs.v.values)[i : i + 1])
-            found.append(u[i] - _with_channels(O(v), self.pairs.u)[0])
+            found.append(u[i] - self._in_units(O(v[i : i + 1]))[0])
         return torch.stack(found)
 
 

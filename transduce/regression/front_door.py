@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from ..inputs import read_pairs
+from ..types import TransduceError
 from .operator import RegressedOperator
 
 GENERAL = "general"
+UNITS = ("given", "examples")
 
 
 def regress(
@@ -20,6 +22,7 @@ def regress(
     groups: object = None,
     missing: str = "raise",
     model: str = GENERAL,
+    units: str = "given",
 ) -> RegressedOperator:
     """The operator that maps v to u, regressed from examples in any units and on any grids.
 
@@ -37,11 +40,15 @@ def regress(
         missing: "raise", or "drop" to leave out pairs with missing values.
         model: "general", a bundled model of a family ("adr"), a .safetensors file, or a baseline
             ("rbf").
+        units: "given", or "examples" to show v and u to a model of a family in units of their root
+            mean squares. The general model always measures its units from the examples.
 
     >>> O = regress(v, u, x=wavelengths)      # v, u of shape (20, 700)
     >>> O(v_query).shape                      # v_query of shape (5, 700)
     (5, 700)
     """
+    if units not in UNITS:
+        raise TransduceError(f"units={units!r}; expected {' or '.join(map(repr, UNITS))}.")
     if v is None:
         v, parameters = parameters, None
     pairs = read_pairs(
@@ -55,4 +62,4 @@ def regress(
         groups=groups,
         missing=missing,
     )
-    return RegressedOperator(pairs, model)
+    return RegressedOperator(pairs.in_own_units() if units == "examples" else pairs, model)

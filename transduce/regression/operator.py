@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -18,6 +19,8 @@ from . import onnx, saving
 from .engines import Engine, as_tensor, engine_for, regressor_for
 from .novelty import novelty_of
 from .report import Report, report_of
+
+OUTSIDE = 1e-9  # of the interval, by rounding
 
 
 class RegressedOperator:
@@ -190,7 +193,17 @@ class RegressedOperator:
                     f"at={at}; expected at least 2 points, or positions. Give a larger number."
                 )
             return own.resampled(int(at))
-        return own.at(at)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # positions outside are refused below
+            grid = own.at(at, "at")
+        if grid.unit[0] < -OUTSIDE or grid.unit[-1] > 1 + OUTSIDE:
+            low, high = sorted(own.x[[0, -1]])
+            asked_low, asked_high = sorted(grid.x[[0, -1]])
+            raise TransduceError(
+                f"at runs from {asked_low} to {asked_high}; expected positions between {low} and "
+                f"{high}, where the examples' u are known. Leave out those beyond."
+            )
+        return grid
 
     def _restored(self, values: Tensor, query: Query | None, grid: Grid | None) -> object:
         given = (self.pairs.u.values, None if query is None else query.v.values)

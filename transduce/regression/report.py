@@ -8,6 +8,7 @@ has chosen by leave-one-out; with groups, whole groups are left out and nothing 
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..inputs import Query
+from ..inputs import Pairs, Query
 from ..kernels.general import BASELINES
 from .engines import Engine, FamilyEngine, GeneralEngine, as_tensor, engine_for, regressor_for
 
@@ -79,7 +80,9 @@ def report_of(O: RegressedOperator) -> Report:
     own = float(residuals.square().sum() / unit)
     baselines, weights, error = _of_engine(O, engine, unit, own)
     if O.pairs.groups is not None:
-        error = own = _by_groups(O)
+        by_groups = _by_groups(O, baselines)
+        error = own = by_groups.pop("")
+        baselines = by_groups
     outliers = _outliers(residuals, float(unit) / n)
     return Report(
         n=n,
@@ -109,22 +112,35 @@ def _of_engine(
     return {name: float(r.square().sum() / unit) for name, r in others.items()}, {}, own
 
 
-def _by_groups(O: RegressedOperator) -> float:
-    """The error when whole groups are left out."""
+def _by_groups(O: RegressedOperator, baselines: Collection[str]) -> dict[str, float]:
+    """Errors when whole groups are left out: of the answer, under the name "", and of baselines."""
     groups = O.pairs.groups
     assert groups is not None
-    u, total, variation = as_tensor(O.pairs.u.values).detach(), 0.0, 0.0
+    u, variation = as_tensor(O.pairs.u.values).detach(), 0.0
+    total = dict.fromkeys(("", *baselines), 0.0)
     labels = np.unique(groups)
     for part in np.array_split(labels, min(FOLDS, len(labels))):
         held = np.isin(groups, part)
         if held.all():
-            return float("nan")
-        rest = engine_for(O.regressor, O.pairs.take(np.flatnonzero(~held)), O.model)
-        asked = O.pairs.take(np.flatnonzero(held))
-        wrong = rest.answer(Query(asked.v, asked.parameters), None).detach() - u[held]
-        total += float(wrong.square().sum())
+            return dict.fromkeys(total, float("nan"))
+        rest, asked = O.pairs.take(np.flatnonzero(~held)), O.pairs.take(np.flatnonzero(held))
+        for name, answer in _answers(O, rest, Query(asked.v, asked.parameters), baselines).items():
+            total[name] += float((answer.detach() - u[held]).square().sum())
         variation += float((u[held] - u[~held].mean(0)).square().sum())
-    return total / max(variation, 1e-300)
+    return {name: value / max(variation, 1e-300) for name, value in total.items()}
+
+
+def _answers(
+    O: RegressedOperator, pairs: Pairs, query: Query, baselines: Collection[str]
+) -> dict[str, Tensor]:
+    """The answers of the model, under the name "", and of baselines, from these pairs."""
+    engine = engine_for(O.regressor, pairs, O.model)
+    found = {"": engine.answer(query, None)}
+    if isinstance(engine, GeneralEngine):
+        answers = engine.answers_at(query)
+        return found | {name: answers[name] for name in baselines}
+    others = {name: engine_for(regressor_for(name), pairs, name) for name in baselines}
+    return found | {name: other.answer(query, None) for name, other in others.items()}
 
 
 def _outliers(residuals: Tensor, variation: float) -> tuple[int, ...]:

@@ -40,6 +40,7 @@ def save(O: RegressedOperator, path: Path, force: bool) -> None:
         "model": O.model,
         "notes": list(pairs.notes),
         "channels": pairs.channels,
+        "units": pairs.units,
     }
     for name in ("v", "u"):
         layout = getattr(pairs, name).layout
@@ -97,7 +98,8 @@ def _pairs(arrays: dict[str, np.ndarray], about: dict[str, Any]) -> Pairs:
     v, u = (_functions(arrays[name], arrays.get(f"x_{name}"), about[name]) for name in ("v", "u"))
     given = {name: arrays.get(name) for name in ("parameters", "groups")}
     rows, notes = np.arange(len(v)), tuple(about["notes"])
-    return Pairs(v, u, **given, rows=rows, notes=notes, channels=about["channels"])
+    units = tuple(about.get("units", (1.0, 1.0)))
+    return Pairs(v, u, **given, rows=rows, notes=notes, channels=about["channels"], units=units)
 
 
 def _functions(values: np.ndarray, unit: np.ndarray | None, about: dict[str, Any]) -> Functions:
