@@ -162,3 +162,25 @@ def test_starts_take_as_little_as_asked():
         for key in ("seconds", "processor"):
             least = torch[key] + 0.4 if "import" in row["what"] else 0.5
             assert row[key] <= least, row["what"]
+
+
+def test_the_general_model_is_timed_in_turns_with_baselines(tmp_path):
+    command = [sys.executable, "-m", "benchmarks.general_speed", "--quick", "--out", str(tmp_path)]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    result = json.loads((tmp_path / "general.json").read_text())
+    assert {"command", "seed", "versions", "machine"} <= set(result)
+    assert (result["model"], result["machine"]["threads"]) == ("general", 1)
+    names, each = ("", ", kernel ridge", ", Gaussian process"), "each of 50 queries"
+    *rows, alone = result["rows"]
+    assert [(row["what"], row["n"]) for row in rows] == [
+        *((f"conditioning{name}", n) for n in (10, 20) for name in names),
+        *(("conditioning", n) for n in (30, 40, 60)),
+        *((f"{each}{name}", n) for n in (10, 20) for name in names),
+        (each, 30),
+    ]
+    assert alone["n"] == 60 and alone["peak_mib"] > 100 and alone["asked"] == "<= 4 GiB"
+    for row in result["rows"]:
+        assert row["seconds"] > 0 and f"| {row['what']} | {row['n']} |" in run.stdout
+        assert (row["ratio"] is not None) == (row["n"] in (10, 20))
+    assert [row["power"] is None for row in rows[6:9]] == [True, False, False]
