@@ -194,8 +194,7 @@ class Stack(Kappa[StackFit, Reading]):
         self, fits: list[Fit], v: Tensor, u: Tensor, mask: Tensor | None, known: StackFit | None
     ) -> StackFit:
         residuals = torch.stack([r.double() for r in self._left_out(fits)], 1)
-        there = torch.ones_like(u[..., 0]) if mask is None else mask.to(u.dtype)
-        there = there.double()
+        there = torch.ones_like(u[..., 0]).double() if mask is None else mask.double()
         weighing = self.trust(residuals, there, self.which) if known is None else known.weighing
         apart = distances(residuals, weighing)
         if known is None:

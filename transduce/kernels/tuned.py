@@ -7,13 +7,16 @@ c is an intercept without a ridge, and B an orthonormal basis of what sums to ze
 example that is left out is left out of the intercept too. One eigendecomposition of B^T K B gives P
 for every lambda. An example that is left out takes no part in the choice of its width and ridge:
 its residual is that of the choice by the errors of the others. Of many examples a part chooses,
-once for all; then all are solved for at once. Beyond `MOST` examples, evenly chosen ones span the
-answer, and the others only measure its error.
+once for all, and a larger part compares that choice with its neighbours; then all are solved for at
+once. Beyond `MOST` examples, evenly chosen ones span the answer, and the others only measure its
+error.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
+from functools import cache
 
 import torch
 from jaxtyping import Float
@@ -25,6 +28,8 @@ from .systems import identity_like
 
 RIDGES = tuple(10.0**k for k in range(-10, 3))
 MOST = 1000  # examples that span an answer
+REFINERS, REFINEMENTS = 256, 3  # examples that compare a choice with its neighbours, and steps
+NEIGHBOURS = ((-1, -1), (-1, 0), (0, -1), (0, 1), (1, 0))  # in width and ridge
 PART = 512  # examples beyond these that are answered at once
 DIRECT = 48  # examples up to which the eigendecomposition is solved with
 
@@ -85,7 +90,7 @@ class TunedRidge(PerTask[TunedFit]):
             errors = self._errors(compared, rotated(u[few] - u.mean(0)))
         best, others = chosen(errors)
         if len(few) < len(u):
-            others = []
+            best, others = self._refined(compared, u, best), []
         fits = {k: self._solve_chosen(compared, u, k) for k in {best, *others}}
         if len(fits) == 1:
             return fits[best]
@@ -104,6 +109,33 @@ class TunedRidge(PerTask[TunedFit]):
 
     def _kernel(self, a: Tensor, b: Tensor, choice: Choice) -> Float[Tensor, "m n"]:
         return self.comparison.kernel(a, b, choice.unit, choice.width)
+
+    def _refined(self, compared: Compared, u: Tensor, number: int) -> int:
+        """The choice to which steps of less leave-one-out error lead, from the one with this
+        number; more examples than have chosen that one compare them."""
+        rows = evenly(len(u), REFINERS)
+        if len(rows) < 3 * len(compared.choosers):
+            return number
+        points = compared.points[rows].detach()
+        numbers = rotated(u[rows].detach() - u[rows].detach().mean(0))
+
+        @cache
+        def error(width: int, ridge: int) -> float:
+            if not (0 <= width < len(self.comparison.widths) and 0 <= ridge < len(RIDGES)):
+                return math.inf
+            K = self.comparison.kernel(
+                points, points, compared.unit.detach(), self.comparison.widths[width]
+            )
+            return float(ridge_solutions(K, RIDGES[ridge], numbers)[1].square().sum())
+
+        here = divmod(number, len(RIDGES))
+        for _ in range(REFINEMENTS):
+            near = [(here[0] + w, here[1] + r) for w, r in NEIGHBOURS]
+            best = min((here, *near), key=lambda choice: error(*choice))
+            if best == here:
+                break
+            here = best
+        return here[0] * len(RIDGES) + here[1]
 
     def _solve_chosen(self, compared: Compared, u: Tensor, number: int) -> TunedFit:
         """The fit with the width and ridge of a number among those of `_errors`."""

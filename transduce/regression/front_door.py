@@ -38,17 +38,14 @@ def regress(
         parameters: numbers that come with each pair, shape (n,) or (n, p).
         groups: a label for each pair. Errors are measured by leaving out whole groups.
         missing: "raise", or "drop" to leave out pairs with missing values.
-        model: "general", a bundled model of a family ("adr"), a .safetensors file, or a baseline
-            ("rbf").
-        units: "given", or "examples" to show v and u to a model of a family in units of their root
-            mean squares. The general model always measures its units from the examples.
+        model: "general", a bundled model of a family ("adr"), a .safetensors file, or a baseline.
+        units: "given"; "examples" divides v and u by their root mean squares, for family models.
 
     >>> O = regress(v, u, x=wavelengths)      # v, u of shape (20, 700)
     >>> O(v_query).shape                      # v_query of shape (5, 700)
     (5, 700)
     """
-    if units not in UNITS:
-        raise TransduceError(f"units={units!r}; expected {' or '.join(map(repr, UNITS))}.")
+    _check_units(units)
     if v is None:
         v, parameters = parameters, None
     pairs = read_pairs(
@@ -63,3 +60,8 @@ def regress(
         missing=missing,
     )
     return RegressedOperator(pairs.in_own_units() if units == "examples" else pairs, model)
+
+
+def _check_units(units: str) -> None:
+    if units not in UNITS:
+        raise TransduceError(f"units={units!r}; expected {' or '.join(map(repr, UNITS))}.")
