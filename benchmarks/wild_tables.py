@@ -12,7 +12,6 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from benchmarks.wild_measuring import FIVE
 from benchmarks.wild_sets import FAILED, MEAN_FLOOR, SHARE_FLOOR, geometric_mean, ratio
 from transduce.figures import COLOURS, drawing
-from transduce.figures.labels import label_points
 from transduce.report import Row, markdown_table, number
 
 WITHIN = 1.1
@@ -169,8 +168,8 @@ def _legend(axes: Axes, kinds: set[str]) -> None:
     words = {"solver": "from solvers", "measured": "measured"}
     for line, kind in enumerate(kind for kind in KINDS if kind in kinds):
         axes.annotate(
-            words[kind], (0.04, 0.99), (0, -15 * line), "axes fraction", "offset points",
-            color=KINDS[kind], va="top",
+            words[kind], (0.96, 0.05), (0, 15 * line), "axes fraction", "offset points",
+            color=KINDS[kind], ha="right", va="bottom",
         )  # fmt: skip
 
 
@@ -178,4 +177,7 @@ def _name_worst(axes: Axes, own: Sequence[Row]) -> None:
     worst = own[-1]
     failed = " (failed)" if worst["floored"] == FAILED else f", {number(worst['floored'])}"
     label = f"{worst['set']}{failed}"
-    label_points(axes, [(len(own) - 1, worst["floored"], label, KINDS[worst["kind"]])])
+    axes.annotate(
+        label, (len(own) - 1, worst["floored"]), (4, 7), "data", "offset points",
+        color=KINDS[worst["kind"]], ha="right", va="bottom",
+    )  # fmt: skip
