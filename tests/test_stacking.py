@@ -11,7 +11,7 @@ from transduce.random_fields import generator_for
 from transduce.spaces import Sampled
 from transduce.stacking import TrustTraining, collect, fit_trust, ratio_to_best, records
 from transduce.stacking.fitting import compared
-from transduce.stacking.records import asked_beyond
+from transduce.stacking.records import with_larger_queries
 
 FAMILY = RandomOperators(mechanisms=("linear", "curves"), noisy=0.5)
 
@@ -86,7 +86,8 @@ def test_records_hold_the_error_of_any_trust(readout, monkeypatch, tmp_path):
         return task
 
     monkeypatch.setattr(records, "BEYOND", 1.0)
-    monkeypatch.setattr(records, "asked_beyond", kept)
+    monkeypatch.setattr(records, "EXAMPLES", (4, 20))
+    monkeypatch.setattr(records, "with_larger_queries", kept)
     one = records.record(readout, FAMILY, "validation", 3)
     (task,) = seen
     v, u, query, truth = (
@@ -98,8 +99,8 @@ def test_records_hold_the_error_of_any_trust(readout, monkeypatch, tmp_path):
         wrong = (stack(fit, query[None])[0] - truth).square().sum()
         own, _, expected = compared(trust, one, list(range(len(KNOWN))))
     assert own.item() == pytest.approx(float(wrong / (truth - u.mean(0)).square().sum()), rel=1e-4)
-    if len(v) <= records.KEPT:
-        assert expected.item() == pytest.approx(fit.error.item(), rel=1e-4)
+    assert len(v) <= records.KEPT
+    assert expected.item() == pytest.approx(fit.error.item(), rel=1e-4)
 
 
 def test_collecting_resumes_from_its_files(readout, monkeypatch, tmp_path):
@@ -110,6 +111,8 @@ def test_collecting_resumes_from_its_files(readout, monkeypatch, tmp_path):
     assert len(first) == 2 and len(both) == 4
     assert torch.equal(both.errors[:2], first.errors)
     assert (tmp_path / "train-0.safetensors").stat().st_mtime_ns == written
+    assert len(collect(readout, FAMILY, 3, tmp_path / "odd", workers=1)) == 3
+    assert len(collect(readout, FAMILY, 4, tmp_path / "odd", workers=1)) == 4
 
 
 def test_a_trust_learns_from_records(readout, tmp_path):
@@ -121,9 +124,9 @@ def test_a_trust_learns_from_records(readout, tmp_path):
     assert ratio_to_best(trust, some) < before - 0.02
 
 
-def test_tasks_asked_beyond_their_examples_have_larger_queries():
+def test_tasks_with_larger_queries_their_examples_have_larger_queries():
     task = FAMILY.sample_task(40, 24, generator_for("train", 1))
-    moved = asked_beyond(task, generator_for("train", 2))
+    moved = with_larger_queries(task, generator_for("train", 2))
     assert len(moved.examples) == 40 and len(moved.queries) == 24
     center = torch.cat([task.examples.v, task.queries.v]).mean(0)
     examples, queries = (

@@ -28,7 +28,7 @@ class Pairs:
         rows: for each pair, its row in the arrays that the user gave.
         notes: sentences about the examples, for the report.
         channels: the option with which they were read.
-        units: of v and u, in which a model of a family sees them.
+        units: what v and u are divided by before a model of a family sees them.
     """
 
     v: Functions
@@ -56,8 +56,10 @@ class Pairs:
 
     def in_own_units(self) -> Pairs:
         """The same, with the root mean squares of v and u as their units."""
-        sizes = [float(np.sqrt(np.square(f.array).mean())) for f in (self.v, self.u)]
-        return replace(self, units=(sizes[0] or 1.0, sizes[1] or 1.0))
+        largest = [float(np.abs(f.array).max()) or 1.0 for f in (self.v, self.u)]
+        functions = zip((self.v, self.u), largest, strict=True)
+        v, u = (m * float(np.sqrt(np.square(f.array / m).mean())) or 1.0 for f, m in functions)
+        return replace(self, units=(v, u))
 
 
 def read_pairs(

@@ -15,8 +15,8 @@ def check_counts(v: Source, u: Source) -> None:
     if v.shape[0] == u.shape[0]:
         return
     remedy = "Drop those that have no partner."
-    swapped = len(v.shape) == len(u.shape) == 2 and v.shape[1] == u.shape[1]
-    if swapped and abs(v.shape[0] - u.shape[0]) > FEW_MISSING * max(v.shape[0], u.shape[0]):
+    same_columns = len(v.shape) == len(u.shape) == 2 and v.shape[1] == u.shape[1]
+    if same_columns and abs(v.shape[0] - u.shape[0]) > FEW_MISSING * max(v.shape[0], u.shape[0]):
         remedy = f"Rows must be functions: give {v.transposed} and {u.transposed}. {remedy}"
     for one, other in ((v, u), (u, v)):
         if len(one.shape) == 2 and one.shape[1] == other.shape[0]:

@@ -142,6 +142,15 @@ def contrasts(n: int) -> Float[Tensor, "n k"]:
     return B / (k * (k + 1)).sqrt()
 
 
+def without_each(errors: Float[Tensor, "*c n"]) -> Float[Tensor, "*c n"]:
+    """The sum of all but one along the last axis, for each: without subtraction, so that one large
+    value does not take the digits of the others."""
+    zero = torch.zeros_like(errors[..., :1])
+    before = torch.cat([zero, errors[..., :-1].cumsum(-1)], -1)
+    after = torch.cat([errors[..., 1:].flip(-1).cumsum(-1).flip(-1), zero], -1)
+    return before + after
+
+
 def evenly(n: int, most: int) -> Tensor:
     """The numbers of at most `most` of n examples, evenly chosen."""
     if n <= most:

@@ -9,8 +9,8 @@ P_k and <., .> means over x, n examples give
 
     W = A^-1 sum_i <(u_i - m_u) / s, f_i>,      A = sum_i <f_i, f_i> + mu diag(lambda(z))
 
-lambda is learned, and mu is chosen by leave-one-out error. Residuals are exact for a refit that
-keeps m, a, c, s, t, z and mu, and leaves the example out of W and of m_u:
+lambda is learned, and mu is chosen by leave-one-out error. An example that is left out is left out
+of W, of m_u and of the choice of mu. m, a, c, s, t and z are kept:
 
     u_i - m_u,-i = n / (n - 1) (u_i - m_u)
 """
@@ -216,10 +216,10 @@ class CurveReadout(Kappa[CurveFit, Reading]):
         count = there.double().sum(1)[:, None, None]
         answers = (h * self._law(others.movedim(0, 1).to(h))).sum(-1).double()
         left_out = centred * count / (count - 1).clamp(min=1) - answers
-        residual = left_out * units.s * there[..., None] if n > 1 else y
+        residual = torch.where(count > 1, left_out * units.s, y) * there[..., None]
         return CurveFit(
             residual=self._functions(residual.to(y)),
-            deviation=torch.ones(len(y) // self.U.channels, n, dtype=torch.float64),
+            deviation=there[:: self.U.channels].double().new_ones(len(y) // self.U.channels, n),
             units=units,
             z=z,
             t=t,

@@ -15,6 +15,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from .comparison import without_each
 from .systems import identity_like
 
 FACTORS = (1e-4, 1e-2, 1.0, 1e2)  # mu
@@ -56,7 +57,7 @@ def solve_left_out(
     wrong = (y + share - torch.stack(answers)) * there[..., None]
     errors = wrong.square().sum(3)  # (factors, k, n)
     total = errors.sum(2)
-    each = (total[..., None] - errors).argmin(0)  # without the example, (k, n)
+    each = without_each(errors).argmin(0)  # without the example, (k, n)
     given = torch.stack(factors)
     mu, mu_others = given.gather(0, total.argmin(0)[None])[0], given.T.gather(1, each)
     kept = torch.stack(answers).gather(0, each[None, ..., None].expand(1, *y.shape))[0]

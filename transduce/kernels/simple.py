@@ -71,14 +71,17 @@ class Gain(Moved[GainFit]):
     rigid = True
 
     def fit_task(self, v: Float[Tensor, "n d"], u: Float[Tensor, "n q"]) -> GainFit:
-        w = self.moved(v)
-        sums = torch.stack([w.mean(1), u.mean(1), (w * w).mean(1), (w * u).mean(1)])
-        total, n = sums.sum(1), len(v)
+        w, n = self.moved(v), len(v)
+        a, b = w - w.mean(), u - u.mean()  # large offsets would take the digits of the squares
+        sums = torch.stack([a.mean(1), b.mean(1), (a * a).mean(1), (a * b).mean(1)])
+        total = sums.sum(1)
         gain, offset = _line(*(total / n))
+        offset = offset + u.mean() - gain * w.mean()
         if n == 1:
-            return GainFit(residual=u, gain=gain, offset=offset)
+            in_sample = u - gain * w - offset
+            return GainFit(residual=u, in_sample=in_sample, gain=gain, offset=offset)
         gains, offsets = _line(*((total[:, None] - sums) / (n - 1)))
-        residual = u - gains[:, None] * w - offsets[:, None]
+        residual = b - gains[:, None] * a - offsets[:, None]
         in_sample = u - gain * w - offset
         return GainFit(residual=residual, in_sample=in_sample, gain=gain, offset=offset)
 

@@ -47,7 +47,7 @@ class StackFit(Fit):
         residuals: leave-one-out residuals of each answer.
         error: expected squared error of the sum in units of that of the mean of the examples.
         honesty: root of the expected squared error in units of the leave-one-out error.
-        size: root mean square of the residuals at each point, drawn to that of all points.
+        size: root mean square of the residuals at each point, shrunk towards that of all points.
         mean: of the examples' u.
         limit: largest deviation of each answer from it, at queries no larger than the examples.
         power: of rho.
@@ -144,7 +144,7 @@ class Stack(Kappa[StackFit, Reading]):
         u: Float[Tensor, "b n d_u"],
         mask: Bool[Tensor, "b n"] | None = None,
     ) -> StackFit:
-        """The choices of all kernels and the weights stay."""
+        """The choices of all kernels, the weighing and the typical distances stay."""
         count = len(self.kernels)
         pairs = zip(self._kernels(), fit.fits[:count], strict=True)
         fits = [kernel.refit(f, v, u, mask) for kernel, f in pairs]
@@ -182,8 +182,8 @@ class Stack(Kappa[StackFit, Reading]):
         return weights_at(fit.weighing, torch.log1p(apart / fit.typical[:, None]), self.votes)
 
     def _left_out(self, fits: list[Fit]) -> list[Tensor]:
-        """Leave-one-out residuals of all answers. Corrections regress residuals in the sample where
-        they can: there, the move of the corrected answer without the example is added."""
+        """Leave-one-out residuals of all answers. A correction of in-sample residuals also includes
+        how the answer that it corrects changes without the example, unless that is rigid."""
         count, found = len(self.kernels), [_residual(fit) for fit in fits]
         for k, base in enumerate(self.bases, count):
             if not self._kernels()[base].rigid:

@@ -12,12 +12,13 @@ other.
 
     log error = log (sum_i |sum_j w_j(v_i) r_ij|^2 / e_0) + b
 
-is the expected error in units of that of the mean of the examples, the first answer. In that sum,
-one example counts at most ten times as much as the others do on average: an example at the end of a
-trajectory is far harder without itself than a new query is. a, t, c and b
-come from a small network that compares all answers with each other. It reads only quantities that
-units and offsets of u leave alone: ratios and correlations of residuals, how errors are spread over
-examples, and the number of examples.
+is the expected error in units of that of the mean of the examples, the first answer. In that sum an
+example counts at most ten times the mean of the others. Leaving out the end of a trajectory asks
+for extrapolation, which new queries rarely do.
+
+a, t, c and b come from a small network that compares all answers with each other. It reads only
+quantities that units and offsets of u leave alone: ratios and correlations of residuals, how errors
+are spread over examples, and the number of examples.
 """
 
 from __future__ import annotations
@@ -146,7 +147,7 @@ def weights_at(
     strange: Float[Tensor, "b m j j"],
     votes: Float[Tensor, "j j"],
 ) -> Float[Tensor, "b m j"]:
-    """w_j(v).
+    """w_j(v). An answer whose voters weigh less than 1e-9 together is hardly judged by them.
 
     Args:
         weighing: of the answers.

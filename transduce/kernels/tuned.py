@@ -7,9 +7,9 @@ c is an intercept without a ridge, and B an orthonormal basis of what sums to ze
 example that is left out is left out of the intercept too. One eigendecomposition of B^T K B gives P
 for every lambda. An example that is left out takes no part in the choice of its width and ridge:
 its residual is that of the choice by the errors of the others. Of many examples a part chooses,
-once for all, and a larger part compares that choice with its neighbours; then all are solved for at
-once. Beyond `MOST` examples, evenly chosen ones span the answer, and the others only measure its
-error.
+once for all; a part that is at least three times as large compares that choice with its neighbours;
+then all are solved for at once. Beyond `MOST` examples, evenly chosen ones span the answer, and the
+others only measure its error.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from .comparison import Compared, Comparison, centred_spectrum, evenly
+from .comparison import Compared, Comparison, centred_spectrum, evenly, without_each
 from .per_task import PerTask, TaskFit
 from .systems import identity_like
 
 RIDGES = tuple(10.0**k for k in range(-10, 3))
 MOST = 1000  # examples that span an answer
 REFINERS, REFINEMENTS = 256, 3  # examples that compare a choice with its neighbours, and steps
-NEIGHBOURS = ((-1, -1), (-1, 0), (0, -1), (0, 1), (1, 0))  # in width and ridge
+NEIGHBOURS = tuple((w, r) for w in (-1, 0, 1) for r in (-1, 0, 1))  # in width and ridge
 PART = 512  # examples beyond these that are answered at once
 DIRECT = 48  # examples up to which the eigendecomposition is solved with
 
@@ -178,7 +178,7 @@ class TunedRidge(PerTask[TunedFit]):
         intercept = mean - (K @ alpha).mean(0)
         if len(kept) < n:
             parts = [self._kernel(p, points[kept], choice) @ alpha for p in points.split(PART)]
-            residual = (u - torch.cat(parts) - intercept).index_copy(0, kept, residual)
+            residual = (u - torch.cat(parts) - intercept).index_copy(0, kept.to(u.device), residual)
         return TunedFit(
             residual=residual if n > 1 else u,
             choice=choice,
@@ -195,7 +195,8 @@ def ridge_solutions(
     known: Spectrum | None = None,
 ) -> tuple[Float[Tensor, "n r"], Float[Tensor, "n r"]]:
     """Coefficients and leave-one-out residuals. Eigenvectors of equal eigenvalues have no
-    derivative: with gradients, systems are inverted. known: the centred spectrum of K, if it is."""
+    derivative: with gradients, systems are inverted. known: the centred spectrum of K; None to
+    compute it."""
     n = len(K)
     if n == 1:
         return torch.zeros_like(numbers), numbers
@@ -224,5 +225,4 @@ def rotated(u: Float[Tensor, "n q"]) -> Float[Tensor, "n r"]:
 
 def chosen(errors: Float[Tensor, "c s"]) -> tuple[int, list[int]]:
     """The number of the choice of least error, and of that by all examples but one, for each."""
-    total = errors.sum(1)
-    return int(total.argmin()), (total[:, None] - errors).argmin(0).tolist()
+    return int(errors.sum(1).argmin()), without_each(errors).argmin(0).tolist()

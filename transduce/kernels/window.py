@@ -21,7 +21,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from ..spaces.sampled import Sampled, resampling
-from .comparison import CHOOSERS
+from .comparison import CHOOSERS, evenly, without_each
 from .per_task import PerTask, TaskFit
 from .systems import identity_like
 
@@ -32,6 +32,7 @@ FIRST_RIDGE = 1e-6  # with which the window is chosen
 FOLDS = 20  # examples are left out in so many groups, one by one if there are fewer
 ROWS = 60_000  # equations of the law, about
 PART_ROWS = 50_000  # rows of features that are computed at once, about
+FEWEST = 20  # points of each example among the equations
 CHOOSING_ROWS = 4_000  # equations that choose window and ridge, about
 
 
@@ -128,15 +129,16 @@ class WindowRidge(PerTask[WindowFit]):
     def _choose(self, f: Tensor, y: Tensor) -> tuple[Window, list[Window]]:
         """The window of least error in examples that are left out, and for each group that by the
         other groups alone."""
-        stride = max(1, y.shape[0] * y.shape[1] // CHOOSING_ROWS)
-        parts = [part[:, ::stride] for part in self._parts(f, self.reaches[-1], True)]
-        widest, y = torch.cat(parts), y[:, ::stride]
+        stride = _stride(y, CHOOSING_ROWS)
+        few = evenly(len(y), max(FOLDS, 2 * CHOOSING_ROWS * stride // y.shape[1])).to(y.device)
+        parts = [part[:, ::stride] for part in self._parts(f[few], self.reaches[-1], True)]
+        widest, y = torch.cat(parts), y[few, ::stride]
         sums = _sums([widest], y)
 
         def best(errors: dict[Window, Tensor], group: int | None) -> Window:
             def left(window: Window) -> float:
                 each = errors[window]
-                return float(each.sum() if group is None else each.sum() - each[group])
+                return float(each.sum() if group is None else without_each(each)[group])
 
             return min(errors, key=left)
 
@@ -164,7 +166,7 @@ class WindowRidge(PerTask[WindowFit]):
 
     def _solved(self, f: Tensor, y: Tensor, window: Window, units: dict[str, Tensor]) -> WindowFit:
         reach, products, share = window
-        stride = max(1, y.shape[0] * y.shape[1] // ROWS)
+        stride = _stride(y, ROWS)
         parts = self._parts(f, reach, products)
         sums = _sums((part[:, ::stride] for part in parts), y[:, ::stride])
         ridge = share if isinstance(share, Tensor) else share * sums.unit()
@@ -233,6 +235,12 @@ class WindowRidge(PerTask[WindowFit]):
         return torch.tensor([*kept, *range(last - channels * (2 * reach + 1), last)])
 
 
+def _stride(y: Float[Tensor, "n p e"], rows: int) -> int:
+    """The step between points that leaves about so many rows, and at least `FEWEST` points."""
+    n, points = y.shape[:2]
+    return max(1, min(n * points // rows, points // FEWEST))
+
+
 def _sums(parts: Iterable[Float[Tensor, "k s d"]], y: Float[Tensor, "n s e"]) -> Sums:
     """The sums of each group, from the features of a few examples at a time."""
     n, start = len(y), 0
@@ -256,7 +264,7 @@ def _errors(
     features: Tensor, y: Tensor, sums: Sums, index: Tensor, share: float | Tensor
 ) -> Float[Tensor, " k"]:
     """The squared error in each group that is left out, with a ridge that is a share of squares."""
-    laws = torch.zeros(len(sums.moment), features.shape[-1], y.shape[-1], dtype=y.dtype)
+    laws = y.new_zeros(len(sums.moment), features.shape[-1], y.shape[-1])
     part = sums.columns(index)
     laws[:, index] = part.without(share * part.unit())
     errors = (y - features @ laws[sums.fold]).square().sum((1, 2))

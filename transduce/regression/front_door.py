@@ -45,7 +45,7 @@ def regress(
     >>> O(v_query).shape                      # v_query of shape (5, 700)
     (5, 700)
     """
-    _check_units(units)
+    _check_units(units, model)
     if v is None:
         v, parameters = parameters, None
     pairs = read_pairs(
@@ -62,6 +62,13 @@ def regress(
     return RegressedOperator(pairs.in_own_units() if units == "examples" else pairs, model)
 
 
-def _check_units(units: str) -> None:
+def _check_units(units: str, model: str) -> None:
     if units not in UNITS:
-        raise TransduceError(f"units={units!r}; expected {' or '.join(map(repr, UNITS))}.")
+        raise TransduceError(
+            f"units={units!r}; expected {' or '.join(map(repr, UNITS))}. Name one of these."
+        )
+    if units == "examples" and model == GENERAL:
+        raise TransduceError(
+            "units='examples' with the general model; expected a model of a family, such as "
+            "model='adr'. The general model does not depend on units: leave out units."
+        )

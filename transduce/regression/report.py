@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 FEW = 5  # examples below which leave-one-out says little
 OUTLIER = 25.0  # squared error in units of the median from which an example is an outlier
 VISIBLE = 1e-4  # squared error in units of the variation of u below which there are no outliers
+OWN = "answer"  # the name of the answer among those of baselines
 FOLDS = 10  # groups are left out in at most so many parts
 COMPARED = ("mean", "kernel-ridge")  # with models of families
 
@@ -80,9 +81,8 @@ def report_of(O: RegressedOperator) -> Report:
     own = float(residuals.square().sum() / unit)
     baselines, weights, error = _of_engine(O, engine, unit, own)
     if O.pairs.groups is not None:
-        by_groups = _by_groups(O, baselines)
-        error = own = by_groups.pop("")
-        baselines = by_groups
+        error, baselines = _by_groups(O, baselines)
+        own = error
     outliers = _outliers(residuals, float(unit) / n)
     return Report(
         n=n,
@@ -112,30 +112,31 @@ def _of_engine(
     return {name: float(r.square().sum() / unit) for name, r in others.items()}, {}, own
 
 
-def _by_groups(O: RegressedOperator, baselines: Collection[str]) -> dict[str, float]:
-    """Errors when whole groups are left out: of the answer, under the name "", and of baselines."""
+def _by_groups(O: RegressedOperator, baselines: Collection[str]) -> tuple[float, dict[str, float]]:
+    """Errors of the answer and of baselines when whole groups are left out."""
     groups = O.pairs.groups
     assert groups is not None
     u, variation = as_tensor(O.pairs.u.values).detach(), 0.0
-    total = dict.fromkeys(("", *baselines), 0.0)
+    total = dict.fromkeys((OWN, *baselines), 0.0)
     labels = np.unique(groups)
     for part in np.array_split(labels, min(FOLDS, len(labels))):
         held = np.isin(groups, part)
         if held.all():
-            return dict.fromkeys(total, float("nan"))
+            return float("nan"), dict.fromkeys(baselines, float("nan"))
         rest, asked = O.pairs.take(np.flatnonzero(~held)), O.pairs.take(np.flatnonzero(held))
         for name, answer in _answers(O, rest, Query(asked.v, asked.parameters), baselines).items():
             total[name] += float((answer.detach() - u[held]).square().sum())
         variation += float((u[held] - u[~held].mean(0)).square().sum())
-    return {name: value / max(variation, 1e-300) for name, value in total.items()}
+    errors = {name: value / max(variation, 1e-300) for name, value in total.items()}
+    return errors.pop(OWN), errors
 
 
 def _answers(
     O: RegressedOperator, pairs: Pairs, query: Query, baselines: Collection[str]
 ) -> dict[str, Tensor]:
-    """The answers of the model, under the name "", and of baselines, from these pairs."""
+    """The answers of the model, under the name `OWN`, and of baselines, from these pairs."""
     engine = engine_for(O.regressor, pairs, O.model)
-    found = {"": engine.answer(query, None)}
+    found = {OWN: engine.answer(query, None)}
     if isinstance(engine, GeneralEngine):
         answers = engine.answers_at(query)
         return found | {name: answers[name] for name in baselines}

@@ -4,8 +4,8 @@
 
 The error of weights w(v) is the mean of w(v)^T E(v) w(v), so a stack is run once for each task and
 weights are learned from these small matrices. The same is kept at the examples, each left out.
-Tasks have 2 to 200 examples, on grids of 12 to 160 points. One in five is asked beyond its
-examples.
+Tasks have 2 to 200 examples, on grids of 12 to 160 points. One in five has queries with larger v
+than its examples.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from pathlib import Path
 
 import torch
 from jaxtyping import Float
+from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
@@ -106,7 +107,11 @@ def collect(
     """
     folder.mkdir(parents=True, exist_ok=True)
     blocks = range(math.ceil(count / BLOCK))
-    missing = [block for block in blocks if not _path(folder, split, block).exists()]
+    missing = [
+        block
+        for block in blocks
+        if not _complete(_path(folder, split, block), _numbers(block, count))
+    ]
     if missing:
         work = partial(_collect_block, readout, family, count, folder, split)
         for _ in completed(work, missing, workers, None):
@@ -118,11 +123,24 @@ def _path(folder: Path, split: str, block: int) -> Path:
     return folder / f"{split}-{block}.safetensors"
 
 
+def _complete(path: Path, numbers: range) -> bool:
+    """Whether a file holds the records of all these tasks."""
+    if not path.exists():
+        return False
+    with safe_open(path, framework="pt") as file:
+        return bool(file.get_slice("gram").get_shape()[0] == len(numbers))
+
+
+def _numbers(block: int, count: int) -> range:
+    """The tasks of a block."""
+    return range(block * BLOCK, min((block + 1) * BLOCK, count))
+
+
 def _collect_block(
     readout: CurveReadout, family: OperatorFamily, count: int, folder: Path, split: str, block: int
 ) -> int:
     """Write one file of records; returns its number."""
-    numbers = range(block * BLOCK, min((block + 1) * BLOCK, count))
+    numbers = _numbers(block, count)
     with one_thread():
         found = Records.joined([record(readout, family, split, i) for i in numbers])
     with replacing(_path(folder, split, block)) as temporary:
@@ -138,7 +156,7 @@ def record(readout: CurveReadout, family: OperatorFamily, split: str, number: in
     n = round(math.exp(uniform(low, high, generator)))
     task = resampled(family.sample_task(n, QUERIES, generator), generator)
     if uniform(0.0, 1.0, generator) < BEYOND:
-        task = asked_beyond(task, generator)
+        task = with_larger_queries(task, generator)
     v, u, v_query, u_query = (
         to_tensor(getattr(part, name), name).double()
         for part in (task.examples, task.queries)
@@ -177,7 +195,7 @@ def _products(wrong: Float[Tensor, "b j m q"]) -> Float[Tensor, "b m j j"]:
     return each @ each.mT
 
 
-def asked_beyond(task: Task, generator: torch.Generator) -> Task:
+def with_larger_queries(task: Task, generator: torch.Generator) -> Task:
     """The same pairs with those of large v among the queries more often than by chance."""
     v = torch.cat([to_tensor(part.v, "v") for part in (task.examples, task.queries)])
     u = torch.cat([to_tensor(part.u, "u") for part in (task.examples, task.queries)])
