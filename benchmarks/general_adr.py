@@ -24,7 +24,7 @@ import torch
 import typer
 
 import transduce
-from benchmarks.wild import RESULTS, WORK
+from benchmarks.wild import RESULTS, WORK, quick_folder
 from benchmarks.wild_measuring import code_checksum
 from benchmarks.wild_self_knowledge import model_checksum
 from paper.lab import Ledger
@@ -87,7 +87,7 @@ def main(
     try:
         if quick:
             operators = min(operators, QUICK_OPERATORS)
-            out = out.with_name(f"{out.name}-quick") if out == RESULTS else out
+            out = quick_folder(out)
         largest = max(QUICK_SIZES if quick else SIZES)
         sizes = _sizes(only, QUICK_SIZES if quick else SIZES)
         _run(sizes, largest, operators, model, out, work)

@@ -56,12 +56,12 @@ def main(
 ) -> None:
     """Measure, print the summary, and write rows, tables and the figure."""
     try:
-        others = () if baselines == "none" else tuple(_names(baselines))
-        plan = Plan(_sizes(n), splits, (model, *_names(variants)), others)
+        others = () if baselines == "none" else tuple(names_in(baselines))
+        plan = Plan(_sizes(n), splits, (model, *names_in(variants)), others)
         if quick:
             plan = replace(plan, quick=True, splits=QUICK_SPLITS, sizes=QUICK_SIZES)
-            out = out.with_name(f"{out.name}-quick") if out == RESULTS else out
-        _run(folder, _names(only), plan, out, work)
+            out = quick_folder(out)
+        _run(folder, names_in(only), plan, out, work)
     except TransduceError as error:
         print(f"error: {error}", file=sys.stderr)
         raise typer.Exit(1) from None
@@ -93,13 +93,19 @@ def _run(folder: Path | None, only: list[str], plan: Plan, out: Path, work: Path
     print(markdown_table(summary(rows, ours)))
 
 
-def _names(text: str) -> list[str]:
+def names_in(text: str) -> list[str]:
+    """The names in a list with commas."""
     return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def quick_folder(out: Path) -> Path:
+    """Where a smoke test writes: never over the committed results."""
+    return out.with_name(f"{out.name}-quick") if out == RESULTS else out
 
 
 def _sizes(text: str) -> tuple[int, ...]:
     try:
-        sizes = tuple(sorted({int(size) for size in _names(text)}))
+        sizes = tuple(sorted({int(size) for size in names_in(text)}))
     except ValueError:
         sizes = ()
     if not sizes or sizes[0] < 1:

@@ -31,7 +31,7 @@ import numpy as np
 import torch
 import typer
 
-from benchmarks.wild import QUICK_SETS, QUICK_SPLITS, RESULTS, WORK
+from benchmarks.wild import QUICK_SETS, QUICK_SPLITS, RESULTS, WORK, names_in, quick_folder
 from benchmarks.wild_measuring import FIVE, Plan, code_checksum, measure_all, regressed
 from benchmarks.wild_sets import (
     PairSet,
@@ -69,10 +69,10 @@ def main(
 ) -> None:
     """Measure, print the table, and write rows and table."""
     try:
-        sets = load_sets(folder, [name for name in only.replace(" ", "").split(",") if name])
+        sets = load_sets(folder, names_in(only))
         if quick:
             sets = sets[:QUICK_SETS]
-            out = out.with_name(f"{out.name}-quick") if out == RESULTS else out
+            out = quick_folder(out)
         _run(sets, model, quick, out, work)
     except TransduceError as error:
         print(f"error: {error}", file=sys.stderr)

@@ -28,7 +28,7 @@ import numpy as np
 import typer
 
 import transduce
-from benchmarks.wild import QUICK_SETS, QUICK_SPLITS, RESULTS, WORK
+from benchmarks.wild import QUICK_SETS, QUICK_SPLITS, RESULTS, WORK, names_in, quick_folder
 from benchmarks.wild_measuring import code_checksum, regressed
 from benchmarks.wild_sets import (
     FAILED,
@@ -68,10 +68,10 @@ def main(
 ) -> None:
     """Measure, print the summary, and write rows and tables."""
     try:
-        sets = load_sets(folder, [name for name in only.replace(" ", "").split(",") if name])
+        sets = load_sets(folder, names_in(only))
         if quick:
             sets = sets[:QUICK_SETS]
-            out = out.with_name(f"{out.name}-quick") if out == RESULTS else out
+            out = quick_folder(out)
         _run(sets, model, quick, out, work)
     except TransduceError as error:
         print(f"error: {error}", file=sys.stderr)

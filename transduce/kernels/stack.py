@@ -28,7 +28,8 @@ from torch import Tensor, nn
 
 from ..types import TransduceError
 from .kappa import Fit, Kappa, Reading
-from .trust import FLOOR, Trust, Weighing, capped, squared_distances_between, weights_at
+from .trust import FLOOR, Trust, Weighing, capped, votes_between, weights_at
+from .trust import squared_distances_between as squared_distances
 
 LIMITS = ("mean", "limit", "power", "center", "reach")  # of a fit, which a refit keeps
 LEAST = 1e-3  # typical distance of two answers in units of their errors
@@ -108,8 +109,7 @@ class Stack(Kappa[StackFit, Reading]):
             )
         self.kernels, self.corrections = nn.ModuleList(kernels), nn.ModuleList(corrections)
         self.bases, self.trust, self.which = tuple(bases), trust, tuple(which)
-        origin = torch.tensor([*range(len(kernels)), *bases])
-        votes = (origin[:, None] != origin).double()
+        votes = votes_between([*range(len(kernels)), *bases])
         self.register_buffer("votes", votes, persistent=False)
         self.chunk = min(kernel.chunk for kernel in (*kernels, *corrections))
 
@@ -235,7 +235,7 @@ def distances(answers: Float[Tensor, "b j m q"], weighing: Weighing) -> Float[Te
     """Squared distances between answers, computed about their weighted mean: those of the likely
     answers keep their digits."""
     w = weighing.logits.softmax(-1)[..., None, None]
-    return squared_distances_between((answers - (w * answers).sum(1, keepdim=True)).movedim(1, 2))
+    return squared_distances((answers - (w * answers).sum(1, keepdim=True)).movedim(1, 2))
 
 
 def typical_distances(

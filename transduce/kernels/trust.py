@@ -24,7 +24,7 @@ are spread over examples, and the number of examples.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import NamedTuple
 
 import torch
@@ -158,6 +158,11 @@ def weights_at(
     w = w / w.sum(-1, keepdim=True).clamp(min=1e-9)
     s = (strange * w[:, None]).sum(-1)
     return (weighing.logits[:, None] - weighing.caution[:, None] * s).softmax(-1)
+
+
+def votes_between(origins: Sequence[Hashable]) -> Float[Tensor, "j j"]:
+    """1 for answers of different origin, 0 for others."""
+    return torch.tensor([[float(a != b) for b in origins] for a in origins]).double()
 
 
 def capped(errors: Float[Tensor, "b n"], n: Float[Tensor, " b"]) -> Float[Tensor, "b n"]:

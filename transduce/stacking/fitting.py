@@ -20,7 +20,7 @@ from torch import Tensor
 
 from ..kernels import Trust
 from ..kernels.general import BASELINES, CORRECTED, KNOWN
-from ..kernels.trust import capped, weights_at
+from ..kernels.trust import capped, votes_between, weights_at
 from ..random_fields import generator_for
 from .records import Records
 
@@ -104,7 +104,9 @@ def compared(
     trust: Trust, records: Records, which: list[int]
 ) -> tuple[Float[Tensor, " b"], Float[Tensor, " b"], Float[Tensor, " b"]]:
     """The error of the weighed sum, that of the best baseline, and the expected error."""
-    some, votes = records.among(which), different_origins([KNOWN[k] for k in which])
+    names = [KNOWN[k] for k in which]
+    votes = votes_between([CORRECTED[n][0] if n in CORRECTED else n for n in names])
+    some = records.among(which)
     weighing = trust.weigh(some.gram, some.of_answer, some.of_task, which)
 
     def errors(products: Tensor, strange: Tensor) -> Float[Tensor, "b m"]:
@@ -118,9 +120,3 @@ def compared(
     simple = [which.index(k) for k in map(KNOWN.index, BASELINES) if k in which]
     best = some.errors.sum(1).diagonal(dim1=1, dim2=2)[:, simple].min(1).values
     return own, best.double().clamp(min=FLOOR), expected
-
-
-def different_origins(names: list[str]) -> Float[Tensor, "j j"]:
-    """1 for answers that do not correct the same answer, 0 for others."""
-    origin = [CORRECTED[name][0] if name in CORRECTED else name for name in names]
-    return torch.tensor([[float(a != b) for b in origin] for a in origin]).double()
