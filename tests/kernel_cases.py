@@ -257,6 +257,10 @@ def tuned(kind: str, profile: str, V: Space = CURVES[0]) -> TunedRidge:
     return TunedRidge(Comparison(Metric(V, kind), profile))
 
 
+def products_of_powers() -> TunedRidge:
+    return tuned("scales", "products of powers")
+
+
 def curve_readout() -> CurveReadout:
     return CurveReadout(*CURVES, CurveNetwork(4, 1, 3, 3, 12, 4), 2)
 
@@ -321,7 +325,8 @@ CASES = [
         ("TunedRidge, linear", lambda: curves(tuned("values", "linear")), TUNED),
         ("TunedRidge, gaussian", lambda: curves(tuned("columns", "gaussian")), TUNED - SLOW),
         ("TunedRidge, matern", lambda: curves(tuned("slopes", "matern")), TUNED - SLOW),
-        ("TunedRidge, quadratic", lambda: curves(tuned("integrals", "quadratic")), TUNED - SLOW),
+        ("TunedRidge, powers", lambda: curves(tuned("scales", "powers")), TUNED - SLOW),
+        ("TunedRidge, products of powers", lambda: curves(products_of_powers()), TUNED - SLOW),
         ("WindowRidge", lambda: curves(WindowRidge(*CURVES)), TUNED),
         ("WindowRidge, far", lambda: curves(WindowRidge(*CURVES, far=True)), TUNED - SLOW),
         ("CurveReadout", lambda: curves(curve_readout()), SUMMARISING),

@@ -1,5 +1,7 @@
 """How answers are weighed, and how the trust that weighs them is learned."""
 
+import copy
+
 import pytest
 import torch
 
@@ -113,6 +115,15 @@ def test_collecting_resumes_from_its_files(readout, monkeypatch, tmp_path):
     assert (tmp_path / "train-0.safetensors").stat().st_mtime_ns == written
     assert len(collect(readout, FAMILY, 3, tmp_path / "odd", workers=1)) == 3
     assert len(collect(readout, FAMILY, 4, tmp_path / "odd", workers=1)) == 4
+
+
+def test_records_of_another_readout_are_not_taken_for_ours(readout, tmp_path):
+    first = collect(readout, FAMILY, 2, tmp_path, workers=1)
+    other = copy.deepcopy(readout)
+    with torch.no_grad():
+        other.log_ridge += 1
+    assert not torch.equal(collect(other, FAMILY, 2, tmp_path, workers=1).gram, first.gram)
+    assert torch.equal(collect(readout, FAMILY, 2, tmp_path, workers=1).gram, first.gram)
 
 
 def test_a_trust_learns_from_records(readout, tmp_path):

@@ -1,11 +1,14 @@
 """How functions are compared: a metric and a profile, and their kernel matrices on the examples.
 
     linear      k(v, w) = <v, w> / s
-    quadratic   k(v, w) = (1 + a <v, w> / s)^2
     gaussian    k(v, w) = exp(-|v - w|^2 / (a s))
     matern      k(v, w) = (1 + r) exp(-r),      r^2 = 3 |v - w|^2 / (a s)
+    powers      k(v, w) = sum_p a^(2p - 2) mean_j (v_j w_j d / s)^p,            p = 1..5
+    products of powers      (1 + c k)^2 / c     of that k
 
 s is the mean square, or the median squared distance, of the examples, and a one of a few widths.
+Functions have d coordinates v_j. Ridge regression with powers is linear in v, v^2, ..., v^5 at each
+point: the first terms of an operator whose nonlinearity is local, such as a reaction or advection.
 Several kernels of a model compare functions alike and share one object, which keeps the
 eigendecompositions for the examples that it saw last.
 """
@@ -25,10 +28,13 @@ from .metrics import Metric
 CHOOSERS = 48  # examples that choose width and ridge where there are more
 WIDTHS = {
     "linear": (1.0,),
-    "quadratic": (0.3, 3.0),
     "gaussian": (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 64.0, 256.0),
     "matern": (1.0, 8.0, 64.0, 512.0),
+    "powers": (0.1, 0.3, 1.0),
+    "products of powers": (0.1, 0.3, 1.0),
 }
+DEGREE = 5  # highest power of a value
+PRODUCT = 0.01  # share of the products of powers
 
 
 @dataclass(frozen=True)
@@ -102,8 +108,10 @@ class Comparison(Part):
         """k of all pairs."""
         if self.profile == "linear":
             return a @ b.T / unit
-        if self.profile == "quadratic":
-            return (1 + width * (a @ b.T) / unit).square()
+        if self.profile == "powers":
+            return _powers(a, b, unit, width)
+        if self.profile == "products of powers":
+            return (1 + PRODUCT * _powers(a, b, unit, width)).square() / PRODUCT
         D = squared_distances(a, b) / (width * unit)
         if self.profile == "gaussian":
             return torch.exp(-D)
@@ -112,11 +120,23 @@ class Comparison(Part):
 
     def _unit(self, points: Float[Tensor, "n e"]) -> Float[Tensor, ""]:
         """The mean square, or the median squared distance."""
-        if self.profile in ("linear", "quadratic"):
+        if self.profile not in ("gaussian", "matern"):
             return points.square().sum(1).mean().clamp(min=1e-300)
         D = squared_distances(points, points)
         off = ~torch.eye(len(D), dtype=torch.bool, device=D.device)
         return D[off].median().clamp(min=1e-300) if len(D) > 1 else D.new_tensor(1.0)
+
+
+def _powers(
+    a: Float[Tensor, "m e"], b: Float[Tensor, "n e"], unit: Float[Tensor, ""], width: float
+) -> Float[Tensor, "m n"]:
+    """The sum over degrees of inner products of powers."""
+    a, b = (f * (width * (f.shape[1] / unit).sqrt()) for f in (a, b))
+    p, q, K = a, b, a @ b.T
+    for _ in range(DEGREE - 1):
+        p, q = p * a, q * b
+        K = K + p @ q.T
+    return K / (width**2 * a.shape[1])
 
 
 def squared_distances(a: Float[Tensor, "m e"], b: Float[Tensor, "n e"]) -> Float[Tensor, "m n"]:

@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from ..spaces import Sampled, Space
@@ -35,10 +35,11 @@ from .left_out import solve_left_out
 from .systems import LOG_UNIT
 
 SMALLEST, LARGEST = 1e-11, 1e6  # of lambda
-ROWS = 1600  # equations that W is solved from, about
-SUMMARISED = 64  # examples that the summary sees at most
+ROWS = 800  # equations that W is solved from, about
+SUMMARISED = 32  # examples that the summary sees at most
 CHUNK = 256  # functions that the network takes at once
-MOST_POINTS, FEWEST_POINTS = 100, 40  # of each example among these
+MOST_POINTS, FEWEST_POINTS = 100, 24  # of each example among these
+GOLDEN = (5**0.5 - 1) / 2  # multiples of it are spread evenly modulo 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,10 +188,13 @@ class CurveReadout(Kappa[CurveFit, Reading]):
         h = h if self.same_grid else self.outward.to(h) @ h
         return h.unflatten(0, (-1, self.V.channels)).movedim(1, 3).flatten(3)
 
-    def _features(self, h: Float[Tensor, "k n q c"], at: Tensor) -> Float[Tensor, "k n s d"]:
-        """Channels times polynomials at some of the positions, in double precision."""
-        P = self.legendre[:, at].T.to(h)
-        return (h[:, :, at, :, None] * P[:, None]).flatten(-2).double()
+    def _features(
+        self, h: Float[Tensor, "k n q c"], at: Int[Tensor, "n s"]
+    ) -> Float[Tensor, "k n s d"]:
+        """Channels times polynomials at some positions of each example, in double precision."""
+        P = self.legendre[:, at].movedim(0, -1).to(h)
+        some = h[:, torch.arange(len(at), device=at.device)[:, None], at]
+        return (some[..., None] * P[:, :, None]).flatten(-2).double()
 
     def _law(self, W: Float[Tensor, "*k d"]) -> Float[Tensor, "*k q c"]:
         """The factor of each channel at each position of U."""
@@ -199,9 +203,10 @@ class CurveReadout(Kappa[CurveFit, Reading]):
     def _fit(self, h: Tensor, y: Tensor, there: Tensor, choice: CurveChoice) -> CurveFit:
         units, z, t, mu = choice
         n = y.shape[1]
-        at = evenly(self.U.points, min(MOST_POINTS, max(FEWEST_POINTS, ROWS // n)))
+        at = staggered(n, self.U.points, min(MOST_POINTS, max(FEWEST_POINTS, ROWS // n)))
+        at = at.to(y.device)
         centred = ((y - units.m_u) / units.s).double() * there[..., None].double()
-        target = centred[..., at]
+        target = centred.gather(2, at.expand(len(y), -1, -1))
         root = target.shape[-1] ** 0.5
         X = self._features(h, at) * (there[..., None, None].double() / root)
         ridge, target = self.ridge(z), target / root
@@ -226,6 +231,13 @@ class CurveReadout(Kappa[CurveFit, Reading]):
             W=W,
             mu=solved.mu,
         )
+
+
+def staggered(n: int, points: int, most: int) -> Int[Tensor, "n s"]:
+    """At most `most` of the points for each of n examples, evenly spaced, and others for each."""
+    s = min(points, most)
+    shift = (GOLDEN * torch.arange(n, dtype=torch.float64)) % 1
+    return ((torch.arange(s) + shift[:, None]) * points / s).long()
 
 
 def _merged(f: Float[Tensor, "k n i p"]) -> Float[Tensor, "ki n p"]:

@@ -31,7 +31,6 @@ TUNED: dict[str, tuple[str, str]] = {  # metric, profile
     "linear": ("values", "linear"),
     "rbf": ("values", "gaussian"),
     "matern": ("values", "matern"),
-    "quadratic": ("values", "quadratic"),
     "linear of columns": ("columns", "linear"),
     "rbf of columns": ("columns", "gaussian"),
     "linear of slopes": ("slopes", "linear"),
@@ -40,6 +39,8 @@ TUNED: dict[str, tuple[str, str]] = {  # metric, profile
     "rbf of integrals": ("integrals", "gaussian"),
     "linear of double integrals": ("double integrals", "linear"),
     "rbf of double integrals": ("double integrals", "gaussian"),
+    "powers": ("scales", "powers"),
+    "products of powers": ("scales", "products of powers"),
 }
 CURVES = ("mean", *TUNED, "identity", "deviation", "window", "far window", "readout")
 CORRECTED: dict[str, tuple[str, str, str]] = {  # the corrected answer; metric, profile
@@ -98,6 +99,8 @@ class SharedComparisons:
         curves = _functions_of(self.V)
         if kind == "columns":
             return not isinstance(self.V, Sampled) or self.V.channels > 1
+        if kind == "scales":  # powers of values in one unit
+            return isinstance(self.V, Sampled)
         return kind not in MATRICES or isinstance(curves, Sampled)
 
     def get(self, kind: str, profile: str) -> Comparison:

@@ -3,7 +3,8 @@
     |f|^2 = sum_j (M (f - m))_j^2,      m the mean of the examples
 
 "values" compares values, "slopes" first derivatives, "integrals" and "double integrals" running
-integrals and those of these, and "columns" values in units of the standard deviation of each.
+integrals and those of these, "scales" values together with means of the values nearby, and
+"columns" values in units of the standard deviation of each.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from ..configs import Part
 from ..spaces import Sampled, Space, WithParameters
 from ..types import TransduceError
 
-KINDS = ("values", "slopes", "integrals", "double integrals", "columns")
+KINDS = ("values", "slopes", "integrals", "double integrals", "scales", "columns")
+NEARBY = 0.1  # length over which "scales" averages, as a share of the interval
 
 
 class Metric(Part):
@@ -90,4 +92,22 @@ def _double_integrals(x: tuple[float, ...]) -> Float[Tensor, "e p"]:
     return once @ (once - once.mean(0))
 
 
-MATRICES = {"slopes": _slopes, "integrals": _integrals, "double integrals": _double_integrals}
+def _scales(x: tuple[float, ...]) -> Float[Tensor, "e p"]:
+    """Values, and Gaussian means of the values nearby."""
+    at = torch.tensor(x, dtype=torch.float64)
+    near = torch.exp(-((at[:, None] - at) / NEARBY).square() / 2) * _share(at)
+    return torch.cat([torch.eye(len(x), dtype=torch.float64), near / near.sum(1, keepdim=True)])
+
+
+def _share(x: Float[Tensor, " p"]) -> Float[Tensor, " p"]:
+    """The part of the interval that each position stands for."""
+    ends = torch.cat([x[:1], (x[1:] + x[:-1]) / 2, x[-1:]])
+    return ends.diff() if len(x) > 1 else torch.ones_like(x)
+
+
+MATRICES = {
+    "slopes": _slopes,
+    "integrals": _integrals,
+    "double integrals": _double_integrals,
+    "scales": _scales,
+}

@@ -9,7 +9,7 @@ answers are apart. They sum to 1, so every answer that shifts with u makes the s
 Queries far from all examples make some answers explode. Each answer may therefore exceed the
 examples' largest deviation from their mean only by a factor
 
-    (1.3 + (1 / (e_j + 1 / 2n) - 1) / 2) rho^(1 - e_j),
+    (1.3 + (1 / (e_j + 1 / 2n) - 1) / 2) rho^max(0, 1 - e_j - 1 / n),
     rho = max(1, |v - m| / max_i |v_i - m|)
 
 which is the larger, the smaller the leave-one-out error e_j in units of the mean's. m is the mean
@@ -274,7 +274,7 @@ def _limits(
     return {
         "mean": mean[:, None],
         "limit": largest[:, None] * factor[..., None, None],
-        "power": (1 - errors).clamp(min=0)[..., None, None],
+        "power": (1 - errors - 1 / n[..., 0]).clamp(min=0)[..., None, None],
         "center": center,
         "reach": reach.clamp(min=1e-300),
     }

@@ -12,7 +12,7 @@ All windows are columns of the largest one, so sums over points are computed onc
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -24,9 +24,8 @@ from ..spaces.sampled import Sampled, resampling
 from .comparison import CHOOSERS, evenly, without_each
 from .per_task import PerTask, TaskFit
 from .systems import identity_like
+from .window_features import WindowFeatures
 
-REACHES = (2, 7, 20)
-INNER = 2  # reach of the values whose products take part
 RIDGES = (1e-9, 1e-6, 1e-4, 1e-2)
 FIRST_RIDGE = 1e-6  # with which the window is chosen
 FOLDS = 20  # examples are left out in so many groups, one by one if there are fewer
@@ -49,7 +48,7 @@ class Sums(NamedTuple):
 
     def columns(self, index: Tensor) -> Sums:
         """The same for some of the features."""
-        return Sums(self.gram[:, index][:, :, index], self.moment[:, index], self.fold)
+        return Sums(self.gram[:, index[:, None], index], self.moment[:, index], self.fold)
 
     def unit(self) -> Float[Tensor, ""]:
         """The sum of squares of a feature, of which ridges are a share."""
@@ -64,6 +63,13 @@ class Sums(NamedTuple):
         """The law of all examples."""
         A = self.gram.sum(0) + ridge * identity_like(self.gram)
         return _solve(A, self.moment.sum(0))
+
+
+class Widest(NamedTuple):
+    """The features of the widest window at all points of all examples, and their sums."""
+
+    features: Float[Tensor, "n p d"]
+    sums: Sums
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,57 +106,55 @@ class WindowRidge(PerTask[WindowFit]):
 
     chunk = 256
     onto: Tensor
-    place: Tensor
 
     def __init__(self, V: Sampled, U: Sampled, far: bool = False):
         super().__init__()
         self.V, self.U, self.far = V, U, far
         self.register_buffer("onto", resampling(V.x, U.x), persistent=False)
-        x = 2 * torch.tensor(U.x, dtype=torch.float64) - 1
-        place = torch.stack([torch.ones_like(x), x, x * x], -1)
-        self.register_buffer("place", place, persistent=False)
-        reaches = REACHES[:1] if far else REACHES
-        self.reaches = [h for h in reaches if h <= max(REACHES[0], U.points // 2)]
+        self.features = WindowFeatures(U, V.channels, far)
 
     def fit_task(self, v: Float[Tensor, "n d"], u: Float[Tensor, "n q"]) -> WindowFit:
         mean, offset, size = v.mean(), u.mean(), v.std().clamp(min=1e-300)
         f, y = self._curves((v - mean) / size), self._outputs(u - offset)
         with torch.no_grad():
-            best, others = self._choose(f, y)
+            best, others, known = self._choose(f, y)
+        if f.requires_grad or y.requires_grad:
+            known = None
         units = {"mean": mean, "size": size, "offset": offset}
         if len(f) > CHOOSERS:
             others = []
-        fits = {window: self._solved(f, y, window, units) for window in {best, *others}}
+        fits = {window: self._solved(f, y, window, units, known) for window in {best, *others}}
         if len(fits) == 1:
             return fits[best]
         rows = [fits[others[k % len(others)]].residual[k] for k in range(len(f))]
         return replace(fits[best], residual=torch.stack(rows))
 
-    def _choose(self, f: Tensor, y: Tensor) -> tuple[Window, list[Window]]:
-        """The window of least error in examples that are left out, and for each group that by the
-        other groups alone."""
+    def _choose(self, f: Tensor, y: Tensor) -> tuple[Window, list[Window], Widest | None]:
+        """The window of least error in examples that are left out, for each group that by the other
+        groups alone, and the features that have chosen, if they are those of all points."""
         stride = _stride(y, CHOOSING_ROWS)
         few = evenly(len(y), max(FOLDS, 2 * CHOOSING_ROWS * stride // y.shape[1])).to(y.device)
-        parts = [part[:, ::stride] for part in self._parts(f[few], self.reaches[-1], True)]
+        parts = [part[:, ::stride] for part in self._parts(f[few], self.features.reaches[-1], True)]
+        complete = stride == 1 and len(few) == len(y)
         widest, y = torch.cat(parts), y[few, ::stride]
         sums = _sums([widest], y)
 
-        def best(errors: dict[Window, Tensor], group: int | None) -> Window:
-            def left(window: Window) -> float:
-                each = errors[window]
-                return float(each.sum() if group is None else without_each(each)[group])
+        def errors(windows: Sequence[Window]) -> Float[Tensor, "w g"]:
+            found = [_errors(widest, y, sums, self.features.columns(*w[:2]), w[2]) for w in windows]
+            each = torch.stack(found)
+            return torch.cat([each.sum(1, keepdim=True), without_each(each)], 1)
 
-            return min(errors, key=left)
-
-        def errors(windows: Iterable[Window]) -> dict[Window, Tensor]:
-            return {w: _errors(widest, y, sums, self._columns(*w[:2]), w[2]) for w in windows}
-
-        groups = [None, *range(len(sums.moment))]
-        tried = errors((h, p, FIRST_RIDGE) for h in self.reaches for p in (False, True))
-        first = [best(tried, group) for group in groups]
-        of_ridge = {w: errors((*w[:2], r) for r in RIDGES) for w in set(first)}
-        found = [best(of_ridge[w], group) for w, group in zip(first, groups, strict=True)]
-        return found[0], found[1:]
+        windows = [(h, p, FIRST_RIDGE) for h in self.features.reaches for p in (False, True)]
+        tried = errors(windows)
+        first = tried.argmin(0).tolist()
+        found: list[Window] = [windows[k] for k in first]
+        for k in set(first):
+            ridges = [(*windows[k][:2], r) for r in RIDGES if r != FIRST_RIDGE]
+            best = torch.cat([tried[k : k + 1], errors(ridges)]).argmin(0).tolist()
+            for group, number in enumerate(best):
+                if first[group] == k:
+                    found[group] = [windows[k], *ridges][number]
+        return found[0], found[1:], Widest(widest, sums) if complete else None
 
     def refit_task(
         self, fit: WindowFit, v: Float[Tensor, "n d"], u: Float[Tensor, "n q"]
@@ -161,18 +165,32 @@ class WindowRidge(PerTask[WindowFit]):
         return self._solved(f, y, (fit.reach, fit.products, fit.ridge), units)
 
     def answer_task(self, fit: WindowFit, v: Float[Tensor, "m d"]) -> Float[Tensor, "m q"]:
-        f = self._features(self._curves((v - fit.mean) / fit.size), fit.reach, fit.products)
+        f = self.features(self._curves((v - fit.mean) / fit.size), fit.reach, fit.products)
         return (f @ fit.w).mT.flatten(1) + fit.offset
 
-    def _solved(self, f: Tensor, y: Tensor, window: Window, units: dict[str, Tensor]) -> WindowFit:
+    def _solved(
+        self,
+        f: Tensor,
+        y: Tensor,
+        window: Window,
+        units: dict[str, Tensor],
+        known: Widest | None = None,
+    ) -> WindowFit:
+        """The law of a window. known: the features of the widest one; None to compute those of this
+        one."""
         reach, products, share = window
-        stride = _stride(y, ROWS)
-        parts = self._parts(f, reach, products)
-        sums = _sums((part[:, ::stride] for part in parts), y[:, ::stride])
+        if known is None:
+            stride = _stride(y, ROWS)
+            parts = self._parts(f, reach, products)
+            sums = _sums((part[:, ::stride] for part in parts), y[:, ::stride])
+            parts = self._parts(f, reach, products)
+        else:
+            index = self.features.columns(reach, products)
+            sums, parts = known.sums.columns(index), iter([known.features[..., index]])
         ridge = share if isinstance(share, Tensor) else share * sums.unit()
         w, without = sums.law(ridge), sums.without(ridge)
         answers, left_out, start = [], [], 0
-        for part in self._parts(f, reach, products):
+        for part in parts:
             fold = sums.fold[start : start + len(part)]
             answers.append(part @ w)
             left_out.append(part @ without[fold])
@@ -193,7 +211,7 @@ class WindowRidge(PerTask[WindowFit]):
     ) -> Iterator[Float[Tensor, "k p d"]]:
         """The features of a few examples at a time."""
         for part in f.split(max(1, PART_ROWS // f.shape[-1])):
-            yield self._features(part, reach, products)
+            yield self.features(part, reach, products)
 
     def _curves(self, v: Float[Tensor, "n d"]) -> Float[Tensor, "n c p"]:
         """Inputs at the positions of U."""
@@ -201,38 +219,6 @@ class WindowRidge(PerTask[WindowFit]):
 
     def _outputs(self, u: Float[Tensor, "n q"]) -> Float[Tensor, "n p e"]:
         return u.unflatten(-1, (self.U.channels, -1)).mT
-
-    def _features(
-        self, f: Float[Tensor, "n c p"], reach: int, products: bool
-    ) -> Float[Tensor, "n p d"]:
-        """1, x, x^2; distant blocks; products; then the window, from the outside in."""
-        points, inner = f.shape[-1], min(reach, INNER)
-        index = torch.arange(points, device=f.device)
-
-        def shifted(k: int) -> Float[Tensor, "n c p"]:
-            return f[..., (index + k).clamp(0, points - 1)]
-
-        parts = [self.place.to(f).T.expand(f.shape[0], -1, -1)]
-        if self.far:
-            parts.append(_blocks(f).flatten(1, 2))
-        if products:
-            near = torch.stack([shifted(k) for k in range(-inner, inner + 1)], 2)
-            near = near.flatten(1, 2) if f.shape[1] == 1 else near[:, :, 1:-1].flatten(1, 2)
-            i, j = torch.triu_indices(near.shape[1], near.shape[1])
-            parts.append(near[:, i] * near[:, j])
-        offsets = sorted(range(-reach, reach + 1), key=lambda k: -abs(k))
-        parts.append(torch.stack([shifted(k) for k in offsets], 1).flatten(1, 2))
-        return torch.cat(parts, 1).mT
-
-    def _columns(self, reach: int, products: bool) -> Tensor:
-        """The columns of the widest window's features that belong to another window."""
-        channels, widest = self.V.channels, self.reaches[-1]
-        near = 2 * INNER + 1 if channels == 1 else channels * (2 * INNER - 1)
-        count = near * (near + 1) // 2
-        blocks = channels * len(_sizes(self.U.points)) * 2 if self.far else 0
-        first, last = 3 + blocks, 3 + blocks + count + channels * (2 * widest + 1)
-        kept = [*range(first), *(range(first, first + count) if products else ())]
-        return torch.tensor([*kept, *range(last - channels * (2 * reach + 1), last)])
 
 
 def _stride(y: Float[Tensor, "n p e"], rows: int) -> int:
@@ -244,20 +230,24 @@ def _stride(y: Float[Tensor, "n p e"], rows: int) -> int:
 def _sums(parts: Iterable[Float[Tensor, "k s d"]], y: Float[Tensor, "n s e"]) -> Sums:
     """The sums of each group, from the features of a few examples at a time."""
     n, start = len(y), 0
-    fold = torch.arange(n, device=y.device) % FOLDS
-    grams, moments = [], []
+    folds = min(n, FOLDS)
+    gram: Tensor | float = 0.0
+    moment: Tensor | float = 0.0
     for part in parts:
-        target, own = y[start : start + len(part)], fold[start : start + len(part)]
-        gram, moment = part.mT @ part, part.mT @ target
-        if n > FOLDS:
-            gram = gram.new_zeros(FOLDS, *gram.shape[1:]).index_add(0, own, gram)
-            moment = moment.new_zeros(FOLDS, *moment.shape[1:]).index_add(0, own, moment)
-        grams.append(gram)
-        moments.append(moment)
+        f, target = (
+            _by_group(g, start, folds) for g in (part, y[start : start + len(part)].to(part))
+        )
+        gram, moment = gram + f.mT @ f, moment + f.mT @ target
         start += len(part)
-    if n > FOLDS:
-        return Sums(torch.stack(grams).sum(0), torch.stack(moments).sum(0), fold)
-    return Sums(torch.cat(grams), torch.cat(moments), fold)
+    assert isinstance(gram, Tensor) and isinstance(moment, Tensor)
+    return Sums(gram, moment, torch.arange(n, device=y.device) % folds)
+
+
+def _by_group(f: Float[Tensor, "k s d"], start: int, folds: int) -> Float[Tensor, "g r d"]:
+    """The rows of each group; f[0] is of example number `start`."""
+    before = start % folds
+    f = nn.functional.pad(f, (0, 0, 0, 0, before, -(before + len(f)) % folds))
+    return f.unflatten(0, (-1, folds)).movedim(1, 0).flatten(1, 2)
 
 
 def _errors(
@@ -277,23 +267,3 @@ def _solve(A: Float[Tensor, "*k d d"], M: Float[Tensor, "*k d e"]) -> Float[Tens
     if failed.any():
         return torch.linalg.solve(A, M)
     return torch.cholesky_solve(M, L)
-
-
-def _sizes(points: int) -> list[int]:
-    """Sizes of the blocks on either side."""
-    return [2**k for k in range(1, points.bit_length()) if 2**k < points]
-
-
-def _blocks(f: Float[Tensor, "n c p"]) -> Float[Tensor, "n c b p"]:
-    """Means over blocks on either side of each point."""
-    points, sizes = f.shape[-1], _sizes(f.shape[-1])
-    pad = 2 * (sizes[-1] if sizes else 1)
-    total = nn.functional.pad(f, (pad, pad), mode="replicate").cumsum(-1)
-    total = nn.functional.pad(total, (1, 0))  # total[k] is the sum of the first k values
-    at = torch.arange(points, device=f.device) + pad
-    found = []
-    for size in sizes:
-        right = total[..., at + 2 * size] - total[..., at + size]
-        left = total[..., at - size + 1] - total[..., at - 2 * size + 1]
-        found += [left / size, right / size]
-    return torch.stack(found, 2) if found else f[:, :, None][:, :, :0]

@@ -72,11 +72,11 @@ class GeneralRecipe(Recipe):
 GENERAL = GeneralRecipe(
     name="general",
     domain="curves",
-    model={"model": "general", **CURVES, "width": 32},
+    model={"model": "general", **CURVES, "channels": 32, "modes": 16, "width": 32},
     family=RandomOperators(),
     validation=RandomOperators(mechanisms=HELD_OUT),
     training=Training(
-        steps=6_000,
+        steps=7_500,
         lr=1.5e-3,
         muon_lr=0.0,
         tasks=6,

@@ -10,6 +10,7 @@ than its examples.
 
 from __future__ import annotations
 
+import hashlib
 import math
 from dataclasses import dataclass, fields
 from functools import partial
@@ -95,7 +96,8 @@ def collect(
     split: str = "train",
     workers: int | None = None,
 ) -> Records:
-    """Records of `count` tasks of a family, kept in a folder and resumed from there.
+    """Records of `count` tasks of a family, kept in a folder and resumed from there. Those of
+    another read-out are replaced.
 
     Args:
         readout: the trained read-out.
@@ -107,13 +109,14 @@ def collect(
     """
     folder.mkdir(parents=True, exist_ok=True)
     blocks = range(math.ceil(count / BLOCK))
+    origin = {"origin": _origin(readout, family)}
     missing = [
         block
         for block in blocks
-        if not _complete(_path(folder, split, block), _numbers(block, count))
+        if not _complete(_path(folder, split, block), _numbers(block, count), origin)
     ]
     if missing:
-        work = partial(_collect_block, readout, family, count, folder, split)
+        work = partial(_collect_block, readout, family, count, folder, split, origin)
         for _ in completed(work, missing, workers, None):
             pass
     return Records.joined([Records(**load_file(_path(folder, split, block))) for block in blocks])
@@ -123,12 +126,21 @@ def _path(folder: Path, split: str, block: int) -> Path:
     return folder / f"{split}-{block}.safetensors"
 
 
-def _complete(path: Path, numbers: range) -> bool:
-    """Whether a file holds the records of all these tasks."""
+def _origin(readout: CurveReadout, family: OperatorFamily) -> str:
+    """A checksum of what records depend on: the read-out, the answers and the family."""
+    found = hashlib.sha256(f"{KNOWN} {family}".encode())
+    for name, value in sorted(readout.state_dict().items()):
+        found.update(name.encode() + value.cpu().numpy().tobytes())
+    return found.hexdigest()
+
+
+def _complete(path: Path, numbers: range, origin: dict[str, str]) -> bool:
+    """Whether a file holds the records of all these tasks, of the same origin."""
     if not path.exists():
         return False
     with safe_open(path, framework="pt") as file:
-        return bool(file.get_slice("gram").get_shape()[0] == len(numbers))
+        whole = file.get_slice("gram").get_shape()[0] == len(numbers)
+        return bool(whole and file.metadata() == origin)
 
 
 def _numbers(block: int, count: int) -> range:
@@ -137,14 +149,21 @@ def _numbers(block: int, count: int) -> range:
 
 
 def _collect_block(
-    readout: CurveReadout, family: OperatorFamily, count: int, folder: Path, split: str, block: int
+    readout: CurveReadout,
+    family: OperatorFamily,
+    count: int,
+    folder: Path,
+    split: str,
+    origin: dict[str, str],
+    block: int,
 ) -> int:
     """Write one file of records; returns its number."""
     numbers = _numbers(block, count)
     with one_thread():
         found = Records.joined([record(readout, family, split, i) for i in numbers])
     with replacing(_path(folder, split, block)) as temporary:
-        save_file({f.name: getattr(found, f.name).contiguous() for f in fields(found)}, temporary)
+        tensors = {f.name: getattr(found, f.name).contiguous() for f in fields(found)}
+        save_file(tensors, temporary, metadata=origin)
     return block
 
 
