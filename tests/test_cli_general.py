@@ -114,6 +114,19 @@ def test_baselines_by_name(regress, model):
     assert said.startswith(f"{model}: n = 12 examples") and "expected error" in said
 
 
+def test_groups_of_a_file_are_left_out_whole(regress):
+    pairs = {"v": V, "u": U, "x": X, "groups": np.repeat(["a", "b", "c", "d"], 3)}
+    said, _ = regress(pairs, {"v": QUERIES}, "--report")
+    assert "baselines, leave-group-out: mean" in said
+
+
+def test_pairs_with_missing_values_are_dropped_on_request(regress):
+    u = U.copy()
+    u[4, 7] = np.nan
+    said, _ = regress({"v": V, "u": u, "x": X}, {"v": QUERIES}, "--missing", "drop")
+    assert said.startswith("general: n = 11 examples")
+
+
 def test_models_of_families_have_bands_and_reports(regress):
     x = np.linspace(0, 1, 101)
     pairs = {"v": curves(10, x), "u": 0.5 * curves(10, x)}

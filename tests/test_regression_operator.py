@@ -132,6 +132,18 @@ def test_a_constant_answer_scores_one():
     assert any("the mean of the examples is as good" in text for text in report.warnings)
 
 
+def test_unrelated_functions_are_warned_of_and_related_ones_are_not():
+    """Fifteen pairs of independent curves: some answer always seems a little better than the mean."""
+
+    def warned(seed: int, share: float) -> bool:
+        v, other = smooth(30, seed=seed).reshape(2, 15, 24)
+        report = transduce.regress(v, share * v + (1 - share) * other).report()
+        return any(text.startswith("v ") for text in report.warnings)
+
+    assert sum(warned(seed, 0.0) for seed in range(8)) >= 7
+    assert not any(warned(seed, 0.9) for seed in range(4))
+
+
 def test_leave_one_out_answers_are_those_without_each_example():
     O = transduce.regress(V, U, model="mean")
     expected = (U.sum(0) - U) / 13
@@ -160,6 +172,7 @@ def test_groups_are_left_out_whole():
     grouped = transduce.regress(v + noise, u, groups=np.repeat(np.arange(10), 4), model="rbf")
     assert alone.error < 0.05
     assert 0.7 < grouped.report().error < 2
+    assert "leave-group-out" in str(grouped.report()) and "leave-one-out" in str(alone)
     general = transduce.regress(v + noise, u, groups=np.repeat(list("abcdefghij"), 4))
     assert general.report().error > 0.7
 

@@ -41,6 +41,10 @@ Band = Annotated[
     float | None,
     typer.Option(help="Write u_low and u_high too, which hold this share of the values, like 0.9."),
 ]
+Missing = Annotated[
+    str | None,
+    typer.Option(help="'drop' leaves out pairs with missing values; default: they are refused."),
+]
 WithReport = Annotated[
     bool,
     typer.Option("--report", help="Print expected errors, those of baselines, and warnings."),
@@ -60,13 +64,14 @@ def regress(
     v: Inputs = None,
     u: Outputs = None,
     x: Positions = None,
+    missing: Missing = None,
     force: Force = False,
 ) -> None:
     """Regress the operator that example pairs come from, and apply it to new functions."""
     from ..storage import check_writable
 
     check_writable(out, force)
-    (T, domain), request = domains.opened(model), domains.Request(v, u, x, at, band)
+    (T, domain), request = domains.opened(model), domains.Request(v, u, x, at, band, missing)
     pairs = domain.read_examples(T, examples, request)
     asked = domain.read_queries(T, queries, pairs, request)
     start = time.perf_counter()

@@ -29,6 +29,7 @@ class Request:
         x: the name of the variable of sensor positions.
         at: answer on a uniform grid of this many points; default: the grid of the examples' u.
         band: the share of the values that the written band should hold; default: no band.
+        missing: "drop" leaves out pairs with missing values; default: they are refused.
     """
 
     v: str | None = None
@@ -36,6 +37,7 @@ class Request:
     x: str | None = None
     at: int | None = None
     band: float | None = None
+    missing: str | None = None
 
 
 DEFAULTS = Request()

@@ -1,8 +1,9 @@
 """Functions of one variable on any grids, in any units, and plain numbers.
 
 Files hold v and u of shape (n, points), (n, channels, points) or (n, numbers), and may hold x, the
-positions of the points of both, or x_v and x_u (also xv and xu), and parameters of each pair. In
-NetCDF, HDF5 and Zarr, coordinates are positions too. Queries are files with v, and x or x_v."""
+positions of the points of both, or x_v and x_u (also xv and xu), and parameters and groups of each
+pair. In NetCDF, HDF5 and Zarr, coordinates are positions too. Queries are files with v, and x or
+x_v."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from ..files import PathLike
 
 POSITIONS = {"v": ("x_v", "xv"), "u": ("x_u", "xu")}
-PARAMETERS = "parameters"
+PARAMETERS, GROUPS = "parameters", "groups"
 
 
 class Curves(Domain[Regressor, Pairs, RegressedOperator]):
@@ -38,7 +39,8 @@ class Curves(Domain[Regressor, Pairs, RegressedOperator]):
     def read_examples(self, T: Regressor, source: PathLike, request: Request = DEFAULTS) -> Pairs:
         with hint(), opened(source) as file:
             arrays = {key: file.fetch(getattr(request, key) or key) for key in "vu"}
-            x, parameters = _positions(file, arrays, request), _optional(file, (PARAMETERS,))
+            x = _positions(file, arrays, request)
+            parameters, groups = (_optional(file, (name,)) for name in (PARAMETERS, GROUPS))
         return read_pairs(
             arrays["v"],
             arrays["u"],
@@ -46,6 +48,8 @@ class Curves(Domain[Regressor, Pairs, RegressedOperator]):
             x_v=x.get("x_v"),
             x_u=x.get("x_u"),
             parameters=parameters,
+            groups=groups,
+            missing=request.missing or "raise",
         )
 
     def read_queries(

@@ -34,6 +34,7 @@ WIDTHS = {
     "products of powers": (0.1, 0.3, 1.0),
 }
 DEGREE = 5  # highest power of a value
+LARGEST = 100.0  # value of which powers are taken, in units of the root mean square
 PRODUCT = 0.01  # share of the products of powers
 
 
@@ -131,7 +132,8 @@ def _powers(
     a: Float[Tensor, "m e"], b: Float[Tensor, "n e"], unit: Float[Tensor, ""], width: float
 ) -> Float[Tensor, "m n"]:
     """The sum over degrees of inner products of powers."""
-    a, b = (f * (width * (f.shape[1] / unit).sqrt()) for f in (a, b))
+    root = (a.shape[1] / unit).sqrt()
+    a, b = (width * (f * root).clamp(-LARGEST, LARGEST) for f in (a, b))
     p, q, K = a, b, a @ b.T
     for _ in range(DEGREE - 1):
         p, q = p * a, q * b

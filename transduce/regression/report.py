@@ -28,6 +28,7 @@ OUTLIER = 25.0  # squared error in units of the median from which an example is 
 VISIBLE = 1e-4  # squared error in units of the variation of u below which there are no outliers
 OWN = "answer"  # the name of the answer among those of baselines
 FOLDS = 10  # groups are left out in at most so many parts
+NO_BETTER, WEAK = 0.95, 0.6  # errors from which the mean is as good, or may be
 COMPARED = ("mean", "kernel-ridge")  # with models of families
 
 
@@ -42,6 +43,7 @@ class Report:
         leave_one_out: its squared error at examples that are left out.
         baselines: the same for each baseline.
         weights: of the answers in the mixture, the largest first.
+        left_out: what is left out of the examples for these errors.
         noise: standard deviation of the white noise in u, in units of the variation of u.
         outliers: numbers of examples that do not fit the others.
         warnings: sentences for the user.
@@ -54,15 +56,17 @@ class Report:
     baselines: dict[str, float]
     weights: dict[str, float]
     noise: float
+    left_out: str = "one"
     outliers: tuple[int, ...] = ()
     warnings: tuple[str, ...] = field(default=())
 
     def __str__(self) -> str:
+        how = f"leave-{self.left_out}-out"
         lines = [
             f"{self.n} examples: {self.reading}",
             f"expected error {self.error:.3g} of the variation of u about its mean "
-            f"(leave-one-out {self.leave_one_out:.3g}; the mean of the examples scores 1)",
-            "baselines, leave-one-out: "
+            f"({how} {self.leave_one_out:.3g}; the mean of the examples scores 1)",
+            f"baselines, {how}: "
             + ", ".join(f"{name} {value:.3g}" for name, value in self.baselines.items()),
         ]
         if self.weights:
@@ -80,7 +84,8 @@ def report_of(O: RegressedOperator) -> Report:
     unit = mean.square().sum().clamp(min=1e-300)
     own = float(residuals.square().sum() / unit)
     baselines, weights, error = _of_engine(O, engine, unit, own)
-    if O.pairs.groups is not None:
+    grouped = O.pairs.groups is not None
+    if grouped:
         error, baselines = _by_groups(O, baselines)
         own = error
     outliers = _outliers(residuals, float(unit) / n)
@@ -92,8 +97,13 @@ def report_of(O: RegressedOperator) -> Report:
         baselines=baselines,
         weights=weights,
         noise=_noise(residuals, mean),
+        left_out="group" if grouped else "one",
         outliers=outliers,
-        warnings=(*O.pairs.notes, *_warnings(n, error, baselines, outliers, O)),
+        warnings=(
+            *O.pairs.notes,
+            *_warnings(n, error, baselines, outliers, O),
+            *_weakness(error, own, mean, residuals),
+        ),
     )
 
 
@@ -176,8 +186,6 @@ def _warnings(
     if outliers:
         shown = ", ".join(map(str, outliers[:8]))
         found.append(f"examples {shown} do not fit the others: check them, or O.drop them.")
-    if error > 0.95:
-        found.append("v explains next to nothing of u: the mean of the examples is as good.")
     if isinstance(O.engine, FamilyEngine):
         better = {name: value for name, value in baselines.items() if value < error}
         if better:
@@ -187,3 +195,17 @@ def _warnings(
                 f"{better[name]:.3g}. Use model='general'."
             )
     return found
+
+
+def _weakness(error: float, own: float, mean: Tensor, residuals: Tensor) -> list[str]:
+    """A warning if the answer is no better than the mean, or if it may be so by chance."""
+    if error > NO_BETTER:
+        return ["v explains next to nothing of u: the mean of the examples is as good."]
+    gain = (mean.square() - residuals.square()).flatten(1).sum(1)
+    chance = gain.std() / len(gain) ** 0.5 if len(gain) > 1 else gain.new_tensor(0.0)
+    if own > WEAK and gain.mean() < 2 * chance:
+        return [
+            f"v may explain nothing of u: a leave-one-out error of {own:.2g} can be chance. "
+            "Compare with the mean on further pairs."
+        ]
+    return []
