@@ -10,7 +10,17 @@ from scalings import TRAINING, Scalings, parameters
 
 from paper import losses as special
 from paper.baselines import Gpicl
-from transduce import ExampleSet, Training, TransduceError, metatrain, models, weights
+from transduce import (
+    ExampleSet,
+    Training,
+    TransduceError,
+    Transducer,
+    metatrain,
+    models,
+    weights,
+)
+from transduce.kernels.simple import Constant
+from transduce.layer import Layer
 from transduce.metatraining import (
     LOSSES,
     Episode,
@@ -20,6 +30,7 @@ from transduce.metatraining import (
     draw,
     stack,
 )
+from transduce.metatraining.validation import validate
 from transduce.random_fields import generator_for
 from transduce.spaces import SineModes
 
@@ -223,3 +234,15 @@ def test_what_cannot_leave_examples_out_says_so():
     T = models.softmax(SineModes(8), SineModes(8), depth=1, heads=1, width=8, hidden=8)
     with pytest.raises(TransduceError, match="left_out=True"):
         metatrain(T, Scalings(), Training(steps=1, left_out=True))
+
+
+def test_validation_of_logarithms_is_a_geometric_mean_about_the_mean_of_the_examples():
+    """The mean of the examples scores 1, whatever the scale of the tasks."""
+    U = SineModes(16)
+    T = Transducer(U, U, [Layer(Constant())])
+    tasks = [stack([Scalings().sample_task(6, 4, generator_for("test", i))]) for i in range(3)]
+    for k, task in enumerate(tasks):
+        task["u"], task["u_query"] = 10.0**k * task["u"], 10.0**k * task["u_query"]
+    assert validate(T, tasks, "log_about_mean") == pytest.approx(1, rel=1e-4)
+    expected = sum(Episode(T)(**task).mean().item() for task in tasks) / 3
+    assert validate(T, tasks, "relative_l2") == pytest.approx(expected)

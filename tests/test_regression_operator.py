@@ -133,7 +133,7 @@ def test_a_constant_answer_scores_one():
 
 
 def test_unrelated_functions_are_warned_of_and_related_ones_are_not():
-    """Fifteen pairs of independent curves: some answer always seems a little better than the mean."""
+    """Of fifteen pairs of independent curves, some answer always seems better than the mean."""
 
     def warned(seed: int, share: float) -> bool:
         v, other = smooth(30, seed=seed).reshape(2, 15, 24)

@@ -74,7 +74,7 @@ def metatrain(
     error = descend(run, family, tasks, journal, checkpoint, until)
     run.averaged.copy_to(T)
     T.eval()
-    return validate(T, tasks) if tasks and error is None else error
+    return validate(T, tasks, training.loss) if tasks and error is None else error
 
 
 def resume(run: Run, folder: Path, data: str) -> Checkpoint:
@@ -106,7 +106,7 @@ def descend(
             loss = run.advance({key: value.to(run.T.spread) for key, value in batch.items()})
             at_end = run.step == training.steps
             measured = bool(tasks) and (run.step % training.validate_every == 0 or at_end)
-            error = validate(run.averaged.best(run.T), tasks) if measured else error
+            error = validate(run.averaged.best(run.T), tasks, training.loss) if measured else error
             journal.step(
                 run.step,
                 loss=loss,

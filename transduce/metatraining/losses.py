@@ -23,8 +23,9 @@ A loss of your own is a subclass of `Loss` or `RelativeLoss` with a `name`, in a
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, cast
 
@@ -136,6 +137,11 @@ class Loss(ABC):
             f"answers are {answers}. Use another loss."
         )
 
+    def validate(self, T: Learner, tasks: Sequence[Batch]) -> float:
+        """The error on validation tasks, each a batch of its own: the mean relative squared one."""
+        errors = [Episode(T)(**task).mean().item() for task in tasks]
+        return sum(errors) / len(errors)
+
     def trained_part(self, T: Learner) -> nn.Module:
         """The module whose parameters get gradients: T itself, or a part of it."""
         return cast(nn.Module, T)
@@ -224,6 +230,11 @@ class LogAboutMean(Loss):
         unit = torch.maximum(size, LEAST * least).clamp(min=1e-20)
         error = (answers - target).square().mean((1, 2)) / unit
         return (error + SMALLEST_ERROR).log().clamp(max=LARGEST_LOG).mean()
+
+    def validate(self, T: Learner, tasks: Sequence[Batch]) -> float:
+        """The geometric mean of the error, which is 1 for the mean of the examples."""
+        logs = [self(T, task, False, lambda mean: mean).item() for task in tasks]
+        return math.exp(sum(logs) / len(logs))
 
 
 def loss_name(loss: str | Loss) -> str:

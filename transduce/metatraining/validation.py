@@ -1,4 +1,4 @@
-"""Validation: the mean relative squared error on tasks that training never draws."""
+"""Validation: the error on tasks that training never draws."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import torch
 from ..random_fields import generator_for
 from ..types import OperatorFamily, TransduceError
 from .learner import Batch, Learner
-from .losses import Episode
+from .losses import LOSSES, Loss, loss_name
 from .options import Training
 from .tasks import stack
 
@@ -58,10 +58,7 @@ def validation_tasks(family: OperatorFamily, training: Training) -> list[Batch]:
 
 
 @torch.no_grad()
-def validate(T: Learner, tasks: list[Batch]) -> float:
-    """The mean relative squared error over the validation tasks."""
-    errors = (
-        Episode(T)(**{key: value.to(T.spread) for key, value in task.items()}).mean().item()
-        for task in tasks
-    )
-    return sum(errors) / len(tasks)
+def validate(T: Learner, tasks: list[Batch], loss: str | Loss) -> float:
+    """The error on the validation tasks, as the loss measures it."""
+    moved = [{key: value.to(T.spread) for key, value in task.items()} for task in tasks]
+    return LOSSES[loss_name(loss)]().validate(T, moved)
