@@ -145,3 +145,12 @@ def test_labels_of_queries_count_only_if_examples_had_positions():
 def test_parameters_of_a_single_query_may_be_one_axis():
     pairs = read_pairs(V, U, parameters=V[:, :3])
     assert read_query(pairs, V[:1], parameters=[1, 2, 3]).parameters.tolist() == [[1, 2, 3]]
+
+
+def test_labels_that_are_shifted_between_v_and_u_are_warned_of():
+    days = pd.date_range("2026-01-01", periods=N + 1)
+    v = pd.DataFrame(V, index=days[:-1])
+    with pytest.warns(UserWarning, match="paired by place, and their labels differ: row 0"):
+        read_pairs(v, pd.DataFrame(U, index=days[1:]))
+    assert not read_pairs(v, pd.DataFrame(U, index=days[:-1])).notes
+    assert not read_pairs(v, pd.DataFrame(U, index=[f"run {i}" for i in range(N)])).notes

@@ -36,6 +36,7 @@ def notes_of(
     notes: list[str] = []
     for functions, source in zip((v, u), sources, strict=True):
         notes += _of_reading(functions, source)
+    _of_labels(*sources, notes)
     if len(v) == 1:
         return [*notes, "There is one example: the answer to every query is its u."]
     constant = is_constant(v.array)
@@ -47,6 +48,25 @@ def notes_of(
         _of_conflicts(v, u, parameters, notes)
     _of_order(v, u, groups, notes)
     return notes
+
+
+def _of_labels(v: Source, u: Source, notes: list[str]) -> None:
+    """A note if half of the labels of rows are common to v and u, but at other places."""
+    one, other = v.template.labels(), u.template.labels()
+    if one is None or other is None or one == other:
+        return
+    try:
+        common = set(one) & set(other)
+    except TypeError:  # labels that cannot be hashed
+        return
+    moved = [i for i, label in enumerate(other) if label in common and one[i] != label]
+    if 2 * len(moved) >= len(other):
+        i = moved[0]
+        caution(
+            f"v and u are paired by place, and their labels differ: row {i} is {one[i]!r} in v and "
+            f"{other[i]!r} in u. To pair by label, give the rows that both have.",
+            notes,
+        )
 
 
 def _of_reading(functions: Functions, source: Source) -> list[str]:
