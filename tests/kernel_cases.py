@@ -268,7 +268,7 @@ def curve_readout() -> CurveReadout:
 def stack() -> Stack:
     """Two answers, without corrections."""
     kernels = [Constant(), tuned("values", "gaussian"), Gain(*CURVES)]
-    return Stack(kernels, (), (), Trust(3, 8, 1), (0, 1, 2))
+    return Stack(kernels, (), (), Trust(3, 8, 1), (0, 1, 2), range(3))
 
 
 def general(V: Space = CURVES[0]) -> GeneralStack:

@@ -34,7 +34,7 @@ WIDTHS = {
     "products of powers": (0.1, 0.3, 1.0),
 }
 DEGREE = 5  # highest power of a value
-LARGEST = 100.0  # value of which powers are taken, in units of the root mean square
+BEYOND = 1.3  # the largest value whose powers are taken, in units of the examples' largest
 PRODUCT = 0.01  # share of the products of powers
 
 
@@ -131,10 +131,12 @@ class Comparison(Part):
 def _powers(
     a: Float[Tensor, "m e"], b: Float[Tensor, "n e"], unit: Float[Tensor, ""], width: float
 ) -> Float[Tensor, "m n"]:
-    """The sum over degrees of inner products of powers."""
-    root = (a.shape[1] / unit).sqrt()
-    a, b = (width * (f * root).clamp(-LARGEST, LARGEST) for f in (a, b))
-    p, q, K = a, b, a @ b.T
+    """The sum over degrees of inner products of powers. Beyond the largest b, powers of a do not
+    grow: answers then extrapolate linearly."""
+    scale = width * (a.shape[1] / unit).sqrt()
+    K, largest = a @ b.T * scale**2, BEYOND * b.abs().max(0).values
+    a, b = torch.minimum(torch.maximum(a, -largest), largest) * scale, b * scale
+    p, q = a, b
     for _ in range(DEGREE - 1):
         p, q = p * a, q * b
         K = K + p @ q.T

@@ -34,11 +34,9 @@ TUNED: dict[str, tuple[str, str]] = {  # metric, profile
     "linear of columns": ("columns", "linear"),
     "rbf of columns": ("columns", "gaussian"),
     "linear of slopes": ("slopes", "linear"),
-    "rbf of slopes": ("slopes", "gaussian"),
     "linear of integrals": ("integrals", "linear"),
     "rbf of integrals": ("integrals", "gaussian"),
     "linear of double integrals": ("double integrals", "linear"),
-    "rbf of double integrals": ("double integrals", "gaussian"),
     "powers": ("scales", "powers"),
     "products of powers": ("scales", "products of powers"),
 }
@@ -54,7 +52,13 @@ CORRECTED: dict[str, tuple[str, str, str]] = {  # the corrected answer; metric, 
 ANSWERS = (*CURVES, *CORRECTED)
 KNOWN_AS = {"linear of columns": "linear", "rbf of columns": "rbf"}  # to the trust
 KNOWN = tuple(name for name in ANSWERS if name not in KNOWN_AS)
+ALIKE = {"products of powers": "powers"}  # both extrapolate by the same powers
 BASELINES = ("mean", "identity", "linear", "rbf", "window")
+
+
+def origin_of(answer: str) -> str:
+    """Answers of one origin do not vote for each other."""
+    return CORRECTED[answer][0] if answer in CORRECTED else ALIKE.get(answer, answer)
 
 
 def answers_between(
@@ -144,7 +148,7 @@ class GeneralStack(Stack):
         bases = [names.index(CORRECTED[name][0]) for name in corrected]
         answers = (*names, *corrected)
         which = [KNOWN.index(KNOWN_AS.get(name, name)) for name in answers]
-        super().__init__(kernels, bases, corrections, trust, which)
+        super().__init__(kernels, bases, corrections, trust, which, list(map(origin_of, answers)))
         self.names = answers
         self.V, self.U, self.without = V, U, tuple(without)
         self.readout = readout

@@ -6,8 +6,8 @@
 The weights depend on the leave-one-out residuals of all answers, and at each query on how far the
 answers are apart. They sum to 1, so every answer that shifts with u makes the sum shift with it.
 
-Queries far from all examples make some answers explode. Each answer may therefore exceed the
-examples' largest deviation from their mean only by a factor
+Far from all examples some answers explode. Each may therefore exceed the examples' largest deviation
+from their mean only by a factor
 
     (1.3 + (1 / (e_j + 1 / 2n) - 1) / 2) rho^max(0, 1 - e_j - 1 / n),
     rho = max(1, |v - m| / max_i |v_i - m|)
@@ -18,7 +18,7 @@ of the examples' v.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -82,6 +82,7 @@ class Stack(Kappa[StackFit, Reading]):
         corrections: for each of these, the kernel that regresses its residuals.
         trust: weights the answers of the kernels, then those of the corrected ones.
         which: the numbers of these answers among those that the trust knows.
+        origins: of these answers; those of one origin do not vote for each other.
     """
 
     leaves_out = True
@@ -94,6 +95,7 @@ class Stack(Kappa[StackFit, Reading]):
         corrections: Sequence[Kappa],
         trust: Trust,
         which: Sequence[int],
+        origins: Sequence[Hashable],
     ):
         super().__init__()
         if len(bases) != len(corrections) or not all(0 <= b < len(kernels) for b in bases):
@@ -108,23 +110,23 @@ class Stack(Kappa[StackFit, Reading]):
                 "one of its numbers for each."
             )
         self.kernels, self.corrections = nn.ModuleList(kernels), nn.ModuleList(corrections)
-        self.bases, self.trust, self.which = tuple(bases), trust, tuple(which)
-        votes = votes_between([*range(len(kernels)), *bases])
-        self.register_buffer("votes", votes, persistent=False)
+        self.bases, self.trust = tuple(bases), trust
+        self.which, self.origins = tuple(which), tuple(origins)
+        self.register_buffer("votes", votes_between(origins), persistent=False)
         self.chunk = min(kernel.chunk for kernel in (*kernels, *corrections))
 
     def train(self, mode: bool = True) -> Stack:
         """Kernels stay in evaluation mode: the trust learns from their residuals."""
-        super().train(mode)
-        for part in (self.kernels, self.corrections):
-            part.eval()
+        self.training = mode
+        for part in (*self.kernels, *self.corrections, self.trust):
+            part.train(mode and part is self.trust)
         return self
 
     def _kernels(self) -> tuple[Kappa, ...]:
-        return tuple(cast(Kappa, kernel) for kernel in self.kernels)
+        return cast(tuple[Kappa, ...], tuple(self.kernels))
 
     def _corrections(self) -> tuple[Kappa, ...]:
-        return tuple(cast(Kappa, kernel) for kernel in self.corrections)
+        return cast(tuple[Kappa, ...], tuple(self.corrections))
 
     def condition(
         self,

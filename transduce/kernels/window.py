@@ -46,9 +46,9 @@ class Sums(NamedTuple):
     moment: Float[Tensor, "k d e"]
     fold: Tensor
 
-    def columns(self, index: Tensor) -> Sums:
+    def columns(self, some: slice) -> Sums:
         """The same for some of the features."""
-        return Sums(self.gram[:, index[:, None], index], self.moment[:, index], self.fold)
+        return Sums(self.gram[:, some, some], self.moment[:, some], self.fold)
 
     def unit(self) -> Float[Tensor, ""]:
         """The sum of squares of a feature, of which ridges are a share."""
@@ -185,8 +185,8 @@ class WindowRidge(PerTask[WindowFit]):
             sums = _sums((part[:, ::stride] for part in parts), y[:, ::stride])
             parts = self._parts(f, reach, products)
         else:
-            index = self.features.columns(reach, products)
-            sums, parts = known.sums.columns(index), iter([known.features[..., index]])
+            some = self.features.columns(reach, products)
+            sums, parts = known.sums.columns(some), iter([known.features[..., some]])
         ridge = share if isinstance(share, Tensor) else share * sums.unit()
         w, without = sums.law(ridge), sums.without(ridge)
         answers, left_out, start = [], [], 0
@@ -234,30 +234,30 @@ def _sums(parts: Iterable[Float[Tensor, "k s d"]], y: Float[Tensor, "n s e"]) ->
     gram: Tensor | float = 0.0
     moment: Tensor | float = 0.0
     for part in parts:
-        f, target = (
-            _by_group(g, start, folds) for g in (part, y[start : start + len(part)].to(part))
-        )
-        gram, moment = gram + f.mT @ f, moment + f.mT @ target
+        f = _by_group(part, start, folds)
+        target = _by_group(y[start : start + len(part)], start, folds)
+        gram, moment = gram + f @ f.mT, moment + f @ target.mT
         start += len(part)
     assert isinstance(gram, Tensor) and isinstance(moment, Tensor)
     return Sums(gram, moment, torch.arange(n, device=y.device) % folds)
 
 
-def _by_group(f: Float[Tensor, "k s d"], start: int, folds: int) -> Float[Tensor, "g r d"]:
-    """The rows of each group; f[0] is of example number `start`."""
-    before = start % folds
-    f = nn.functional.pad(f, (0, 0, 0, 0, before, -(before + len(f)) % folds))
-    return f.unflatten(0, (-1, folds)).movedim(1, 0).flatten(1, 2)
+def _by_group(f: Float[Tensor, "k s d"], start: int, folds: int) -> Float[Tensor, "g d r"]:
+    """The values of each group; f[0] is of example number `start`."""
+    before, after = start % folds, -(start + len(f)) % folds
+    f = f.mT  # as features are stored
+    if before or after:
+        f = nn.functional.pad(f, (0, 0, 0, 0, before, after))
+    return f.unflatten(0, (-1, folds)).permute(1, 2, 0, 3).flatten(2)
 
 
 def _errors(
-    features: Tensor, y: Tensor, sums: Sums, index: Tensor, share: float | Tensor
+    features: Tensor, y: Tensor, sums: Sums, some: slice, share: float | Tensor
 ) -> Float[Tensor, " k"]:
     """The squared error in each group that is left out, with a ridge that is a share of squares."""
-    laws = y.new_zeros(len(sums.moment), features.shape[-1], y.shape[-1])
-    part = sums.columns(index)
-    laws[:, index] = part.without(share * part.unit())
-    errors = (y - features @ laws[sums.fold]).square().sum((1, 2))
+    part = sums.columns(some)
+    laws = part.without(share * part.unit())
+    errors = (y - features[..., some] @ laws[sums.fold]).square().sum((1, 2))
     return torch.zeros_like(errors[: len(laws)]).index_add(0, sums.fold, errors)
 
 

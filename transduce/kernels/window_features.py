@@ -1,8 +1,8 @@
 """What a window knows of v around each point: the values there, their products, and far means.
 
-    (1, x, x^2), means over distant blocks, products of the innermost values, values by distance
+    products of the innermost values, (1, x, x^2), means over distant blocks, values by distance
 
-Values beyond the ends repeat the last one. All windows are columns of the largest one.
+Values beyond the ends repeat the last one. All windows are consecutive columns of the largest one.
 """
 
 from __future__ import annotations
@@ -41,31 +41,31 @@ class WindowFeatures(Part):
     def forward(
         self, f: Float[Tensor, "n c p"], reach: int, products: bool
     ) -> Float[Tensor, "n p d"]:
-        """1, x, x^2; distant blocks; products; then the window, from the outside in."""
+        """Products; 1, x, x^2; distant blocks; then the window, from the inside out."""
         inner = min(reach, INNER)
         around = nn.functional.pad(f, (reach, reach), mode="replicate").unfold(2, 2 * reach + 1, 1)
         around = around.movedim(3, 1)  # (n, offsets, c, p)
-        parts = [self.place.to(f).T.expand(f.shape[0], -1, -1)]
-        if self.far:
-            parts.append(_blocks(f).flatten(1, 2))
+        parts = []
         if products:
             near = around[:, reach - inner : reach + inner + 1].transpose(1, 2)
             near = near.flatten(1, 2) if f.shape[1] == 1 else near[:, :, 1:-1].flatten(1, 2)
             i, j = torch.triu_indices(near.shape[1], near.shape[1])
             parts.append(near[:, i] * near[:, j])
-        offsets = sorted(range(-reach, reach + 1), key=lambda k: -abs(k))
+        parts.append(self.place.to(f).T.expand(f.shape[0], -1, -1))
+        if self.far:
+            parts.append(_blocks(f).flatten(1, 2))
+        offsets = sorted(range(-reach, reach + 1), key=abs)
         parts.append(around[:, [reach + k for k in offsets]].flatten(1, 2))
         return torch.cat(parts, 1).mT
 
-    def columns(self, reach: int, products: bool) -> Tensor:
+    def columns(self, reach: int, products: bool) -> slice:
         """The columns of the widest window's features that belong to another window."""
-        channels, widest = self.channels, self.reaches[-1]
+        channels = self.channels
         near = 2 * INNER + 1 if channels == 1 else channels * (2 * INNER - 1)
         count = near * (near + 1) // 2
         blocks = channels * len(_sizes(self.U.points)) * 2 if self.far else 0
-        first, last = 3 + blocks, 3 + blocks + count + channels * (2 * widest + 1)
-        kept = [*range(first), *(range(first, first + count) if products else ())]
-        return torch.tensor([*kept, *range(last - channels * (2 * reach + 1), last)])
+        last = count + 3 + blocks + channels * (2 * reach + 1)
+        return slice(0 if products else count, last)
 
 
 def _sizes(points: int) -> list[int]:

@@ -19,7 +19,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from ..kernels import Trust
-from ..kernels.general import BASELINES, CORRECTED, KNOWN
+from ..kernels.general import BASELINES, KNOWN, origin_of
 from ..kernels.trust import capped, votes_between, weights_at
 from ..random_fields import generator_for
 from .records import Records
@@ -104,8 +104,7 @@ def compared(
     trust: Trust, records: Records, which: list[int]
 ) -> tuple[Float[Tensor, " b"], Float[Tensor, " b"], Float[Tensor, " b"]]:
     """The error of the weighed sum, that of the best baseline, and the expected error."""
-    names = [KNOWN[k] for k in which]
-    votes = votes_between([CORRECTED[n][0] if n in CORRECTED else n for n in names])
+    votes = votes_between([origin_of(KNOWN[k]) for k in which])
     some = records.among(which)
     weighing = trust.weigh(some.gram, some.of_answer, some.of_task, which)
 
