@@ -4,16 +4,8 @@
     u_hat_j = kappa_j,      or      kappa_b + kappa' regressed on the residuals of kappa_b
 
 The weights depend on the leave-one-out residuals of all answers, and at each query on how far the
-answers are apart. They sum to 1, so every answer that shifts with u makes the sum shift with it.
-
-Far from all examples some answers explode. Each may therefore exceed the examples' largest deviation
-from their mean only by a factor
-
-    (1.3 + (1 / (e_j + 1 / 2n) - 1) / 2) rho^max(0, 1 - e_j - 1 / n),
-    rho = max(1, |v - m| / max_i |v_i - m|)
-
-which is the larger, the smaller the leave-one-out error e_j in units of the mean's. m is the mean
-of the examples' v.
+answers are apart. They sum to 1, so every answer that shifts with u makes the sum shift with it. Answers
+are bounded far from the examples (`limits`).
 """
 
 from __future__ import annotations
@@ -28,10 +20,10 @@ from torch import Tensor, nn
 
 from ..types import TransduceError
 from .kappa import Fit, Kappa, Reading
+from .limits import LIMITS, limits_of
 from .trust import FLOOR, Trust, Weighing, capped, votes_between, weights_at
 from .trust import squared_distances_between as squared_distances
 
-LIMITS = ("mean", "limit", "power", "center", "reach")  # of a fit, which a refit keeps
 LEAST = 1e-3  # typical distance of two answers in units of their errors
 PRIOR = 4.0  # examples that the error of all points counts for, in the error at one point
 
@@ -226,7 +218,7 @@ class Stack(Kappa[StackFit, Reading]):
             honesty=honesty,
             size=(squares.sum(1, keepdim=True) / n + least).sqrt(),
             **(
-                _limits(v.double(), u.double(), residuals, there)
+                limits_of(v.double(), u.double(), residuals, there)
                 if known is None
                 else {name: getattr(known, name) for name in LIMITS}
             ),
@@ -254,32 +246,6 @@ def typical_distances(
     total = counted.sum(1)
     others = (total[:, None] - counted) / (n[:, None] - 1).clamp(min=1)
     return total / n + least, others + least[:, None]
-
-
-def _limits(
-    v: Float[Tensor, "b n d"],
-    u: Float[Tensor, "b n q"],
-    residuals: Float[Tensor, "b j n q"],
-    there: Float[Tensor, "b n"],
-) -> dict[str, Tensor]:
-    """The means of the examples, and how far answers may deviate from that of u."""
-    n = there.sum(1).clamp(min=1)[:, None, None]
-    mean = (u * there[..., None]).sum(1, keepdim=True) / n
-    away = (u - mean).abs() * there[..., None]
-    size = (away.square().sum((1, 2), keepdim=True) / (n * u.shape[2])).sqrt()
-    errors = (residuals.square() * there[:, None, :, None]).sum((2, 3))
-    errors = errors / errors[:, :1].clamp(min=1e-300)
-    factor = 1.3 + (1 / (errors + 1 / (2 * n[..., 0])) - 1).clamp(min=0) / 2
-    center = (v * there[..., None]).sum(1, keepdim=True) / n
-    reach = ((v - center).norm(dim=-1) * there).max(1, keepdim=True).values
-    largest = away.max(1, keepdim=True).values + size / 4
-    return {
-        "mean": mean[:, None],
-        "limit": largest[:, None] * factor[..., None, None],
-        "power": (1 - errors - 1 / n[..., 0]).clamp(min=0)[..., None, None],
-        "center": center,
-        "reach": reach.clamp(min=1e-300),
-    }
 
 
 def disagreement(

@@ -1,0 +1,44 @@
+"""How far answers may deviate from the mean of the examples.
+
+Far from all examples some answers explode. Each may therefore exceed the largest deviation of the
+examples' u from their mean only by a factor
+
+    (1.3 + (1 / (e_j + 1 / 2n) - 1) / 2) rho^max(0, 1 - e_j - 1 / n),
+    rho = max(1, |v - m| / max_i |v_i - m|)
+
+which is the larger, the smaller the leave-one-out error e_j in units of the mean's. m is the mean
+of the examples' v.
+"""
+
+from __future__ import annotations
+
+from jaxtyping import Float
+from torch import Tensor
+
+LIMITS = ("mean", "limit", "power", "center", "reach")  # of a fit, which a refit keeps
+
+
+def limits_of(
+    v: Float[Tensor, "b n d"],
+    u: Float[Tensor, "b n q"],
+    residuals: Float[Tensor, "b j n q"],
+    there: Float[Tensor, "b n"],
+) -> dict[str, Tensor]:
+    """The means of the examples, and how far answers may deviate from that of u."""
+    n = there.sum(1).clamp(min=1)[:, None, None]
+    mean = (u * there[..., None]).sum(1, keepdim=True) / n
+    away = (u - mean).abs() * there[..., None]
+    size = (away.square().sum((1, 2), keepdim=True) / (n * u.shape[2])).sqrt()
+    errors = (residuals.square() * there[:, None, :, None]).sum((2, 3))
+    errors = errors / errors[:, :1].clamp(min=1e-300)
+    factor = 1.3 + (1 / (errors + 1 / (2 * n[..., 0])) - 1).clamp(min=0) / 2
+    center = (v * there[..., None]).sum(1, keepdim=True) / n
+    reach = ((v - center).norm(dim=-1) * there).max(1, keepdim=True).values
+    largest = away.max(1, keepdim=True).values + size / 4
+    return {
+        "mean": mean[:, None],
+        "limit": largest[:, None] * factor[..., None, None],
+        "power": (1 - errors - 1 / n[..., 0]).clamp(min=0)[..., None, None],
+        "center": center,
+        "reach": reach.clamp(min=1e-300),
+    }
