@@ -4,8 +4,8 @@
     u_hat_j = kappa_j,      or      kappa_b + kappa' regressed on the residuals of kappa_b
 
 The weights depend on the leave-one-out residuals of all answers, and at each query on how far the
-answers are apart. They sum to 1, so every answer that shifts with u makes the sum shift with it. Answers
-are bounded far from the examples (`limits`).
+answers are apart. They sum to 1, so every answer that shifts with u makes the sum shift with it.
+`limits` bounds answers far from the examples.
 """
 
 from __future__ import annotations
