@@ -79,32 +79,36 @@ def stat(page, name, of="curves"):
 
 
 def settled(page, act, path="adr/predict", until=lambda asked: True):
-    """The last question that an action led to, and its answer, once nothing is asked any more and
-    the question is the one that is meant."""
-    asked, done = [], []
+    """The last question that an action led to, and its answer, once the page asks nothing any more
+    and the question is the one that is meant. Questions of before the action do not count."""
+    asked, waiting = [], []
 
-    def noted(request):
+    def started(request):
+        waiting.append(request)
         if request.url.endswith(path):
             asked.append(request)
 
-    def finished(request):
-        done.append(request)
+    def ended(request):
+        if request in waiting:
+            waiting.remove(request)
 
-    page.on("request", noted)
-    page.on("requestfinished", finished)
+    def idle(meant):
+        quiet, patience = 0, 20 / 0.06
+        while quiet < 3 and patience > 0:
+            count, patience = len(asked), patience - 1
+            page.wait_for_timeout(60)
+            quiet = quiet + 1 if len(asked) == count and not waiting and meant() else 0
+
+    listeners = {"request": started, "requestfinished": ended, "requestfailed": ended}
+    for event, listener in listeners.items():
+        page.on(event, listener)
+    idle(lambda: True)
+    asked.clear()
     with page.expect_request(f"**/{path}"):
         act()
-    quiet, patience = 0, 20 / 0.06
-    while quiet < 2 and patience > 0:
-        count, patience = len(asked), patience - 1
-        page.wait_for_timeout(60)
-        quiet = (
-            quiet + 1
-            if len(asked) == count and asked[-1] in done and until(asked[-1].post_data_json)
-            else 0
-        )
-    page.remove_listener("request", noted)
-    page.remove_listener("requestfinished", finished)
+    idle(lambda: asked and until(asked[-1].post_data_json))
+    for event, listener in listeners.items():
+        page.remove_listener(event, listener)
     return asked[-1].post_data_json, asked[-1].response().json()
 
 
@@ -243,11 +247,15 @@ def test_the_hidden_operator_is_set_by_sliders_and_drawn_anew(visit):
         ("#t", "0.5", "t", 0.5),
     ):
         asked, _ = settled(
-            page, lambda slider=slider, value=value: page.locator(slider).fill(value)
+            page,
+            lambda slider=slider, value=value: page.locator(slider).fill(value),
+            until=lambda asked, name=name, expected=expected: asked["hidden"][name] == expected,
         )
         assert asked["hidden"][name] == expected
     assert holds(page, asked)
-    asked, _ = settled(page, page.locator("#renew").click)
+    asked, _ = settled(
+        page, page.locator("#renew").click, until=lambda asked: asked["hidden"]["seed"] == 2
+    )
     assert asked["hidden"] == {"seed": 2, "length_scale": 0.1, "k": 0.3, "t": 0.5} and holds(
         page, asked
     )
