@@ -42,6 +42,7 @@ from transduce.kernels.comparison import Comparison
 from transduce.kernels.general import KNOWN
 from transduce.kernels.metrics import Metric
 from transduce.kernels.of_functions import OfFunctions
+from transduce.kernels.scaled import ScaledRidge, Scales
 from transduce.kernels.simple import Constant, Deviation, Gain
 from transduce.kernels.tuned import TunedRidge
 from transduce.kernels.window import WindowRidge
@@ -54,6 +55,7 @@ from transduce.spaces import (
     Sampled,
     SineModes,
     Space,
+    Values,
     WithParameters,
 )
 from transduce.transducer import Transducer
@@ -81,6 +83,7 @@ RESIDUALS = {
     "true residuals",  # leave-one-out residuals are those of refitting
     "fixed residuals",  # they are those of refitting with the choices of the fit held fixed
     "honest residuals",  # they also leave the example out of the choices
+    "larger residuals",  # answers of refits are bounded by the other examples, these are not
     "nested residuals",  # they are so up to the residuals that a kernel corrects, which stay
 }
 PROPERTIES = EVERY | IN_U | RESIDUALS
@@ -257,6 +260,15 @@ def tuned(kind: str, profile: str, V: Space = CURVES[0]) -> TunedRidge:
     return TunedRidge(Comparison(Metric(V, kind), profile))
 
 
+def scaled(profile: str, own: int = 0) -> ScaledRidge:
+    return ScaledRidge(Scales(Values(4), profile), own)
+
+
+def numbers(kappa: Kappa) -> Problem:
+    """A problem between four numbers and functions."""
+    return Problem(kappa, Values(4), CURVES[1])
+
+
 def curve_readout() -> CurveReadout:
     return CurveReadout(*CURVES, CurveNetwork(4, 1, 3, 3, 12, 4), 2)
 
@@ -283,7 +295,9 @@ SUMMARISING = EVERY | {"positively homogeneous", "honest residuals"}
 # Their answers are not affine in u, whose differences of size 1 are then not derivatives.
 NESTED = (EVERY - {"weights"}) | {"positively homogeneous", "nested residuals"}
 # Powers are bounded by the examples, and so by the one that a refit leaves out.
-BOUNDED = (TUNED - {"honest residuals", "export"}) | {"nested residuals"}
+BOUNDED = (TUNED - {"honest residuals", "export"}) | {"larger residuals"}
+SCALED = CHOOSING - {"gradients"}
+COMPONENTS = SCALED - {"weights"}
 SLOW = {"export"}  # takes two seconds: variants of a kernel that is exported leave it out
 
 CASES = [
@@ -324,6 +338,9 @@ CASES = [
         ("TunedRidge, gaussian", lambda: curves(tuned("columns", "gaussian")), TUNED - SLOW),
         ("TunedRidge, matern", lambda: curves(tuned("slopes", "matern")), TUNED - SLOW),
         ("TunedRidge, powers", lambda: curves(tuned("scales", "powers")), BOUNDED),
+        ("ScaledRidge", lambda: numbers(scaled("product")), SCALED),
+        ("ScaledRidge, additive", lambda: numbers(scaled("additive")), SCALED - SLOW),
+        ("ScaledRidge, components", lambda: numbers(scaled("product", 2)), COMPONENTS - SLOW),
         ("WindowRidge", lambda: curves(WindowRidge(*CURVES)), TUNED),
         ("WindowRidge, far", lambda: curves(WindowRidge(*CURVES, far=True)), TUNED - SLOW),
         ("CurveReadout", lambda: curves(curve_readout()), SUMMARISING),

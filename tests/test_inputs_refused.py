@@ -138,7 +138,7 @@ CASES = {
         "at least one function", {"v": V}),
     "no points": ({"v": V[:, :0]}, "(12, 0)", "one row", "at least one value", {"v": V}),
     "a number": ({"v": 3.0}, "single number", "one row", "Give [v]", {"v": [3.0], "u": [1.0]}),
-    "nothing": ({"v": None}, "NoneType", "real numbers", "Give a numpy array", {"v": V}),
+    "nothing": ({"v": None}, "v is None", "inputs for each output", "Give v", {"v": V}),
     "a dict": ({"v": dict(enumerate(V))}, "dict", "real", "list(v.values())",
         {"v": list(dict(enumerate(V)).values())}),
     "a dataset": ({"v": ARRAY.to_dataset(name="t")}, "Dataset", "real", "v[...]", None),

@@ -80,3 +80,21 @@ def test_each_example_has_other_positions_evenly_spaced(points, most):
     gaps = at.diff(dim=1)
     assert (gaps >= points // at.shape[1]).all() and (gaps <= points // at.shape[1] + 1).all()
     assert len(at.unique()) > 0.9 * min(points, at.numel())
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_residuals_of_powers_are_no_smaller_than_those_of_refits(seed):
+    """Powers are bounded by the examples. A refit without the largest example bounds its powers,
+    its leave-one-out residual does not."""
+    v = smooth(12, seed)
+    u = torch.sin(3 * v)
+    ridge = TunedRidge(Comparison(Metric(Sampled(POINTS), "scales"), "powers"))
+    fit = ridge.fit_task(v, u)
+    refits = torch.zeros_like(u)
+    for i in range(len(v)):
+        others = torch.arange(len(v)) != i
+        refit = ridge.refit_task(fit, v[others], u[others])
+        refits[i] = u[i] - ridge.answer_task(refit, v[i : i + 1])[0]
+    found, exact = (r.square().sum(1) for r in (fit.residual, refits))
+    assert found.sum() > 0.9 * exact.sum()
+    assert (found / exact).median() == pytest.approx(1, rel=0.1)

@@ -89,7 +89,12 @@ class ConditionedOperator:
             return self._answer(self._last(self._coefficients(v, x)), v, at)
 
     def predict(
-        self, v: object, band: float = 0.9, at: object = None, x: object = None
+        self,
+        v: object,
+        band: float = 0.9,
+        at: object = None,
+        x: object = None,
+        calibration: tuple[Tensor, Tensor] | None = None,
     ) -> tuple[Any, Any, Any]:
         """The images of v with a prediction band: mean, low, high (see `bands`).
 
@@ -98,6 +103,8 @@ class ConditionedOperator:
             band: share of the values that the band is meant to hold.
             at: where to answer, as in a call.
             x: positions of v's sensors, as in a call.
+            calibration: residuals of the examples and deviations of their answers, in
+                coefficients, such as those without whole groups; default: leave-one-out.
 
         >>> mean, low, high = O.predict(v, band=0.9)
         """
@@ -106,18 +113,17 @@ class ConditionedOperator:
                 f"band={band}; expected a share of the values between 0 and 1, like 0.9."
             )
         with torch.no_grad():
-            residual, own_deviation = self._residuals()
+            residual, own_deviation = calibration or self._residuals()
             coefficients = self._coefficients(v, x)
             parts = self._chunks(coefficients)
             deviations = torch.cat([self.T.deviations(self.fits, part) for part in parts], 1)[0]
-            decoded = (residual, self.left_out, self._last(coefficients)[0])
+            decoded = (residual, self._u - residual, self._last(coefficients)[0])
             residuals, answers, mean = (self._decode(c, at) for c in decoded)
             # Decoding may add a mean field, which is no part of a residual.
             residuals = residuals - self._decode(torch.zeros_like(residual[:1]), at)
             if deviations.ndim > 1:  # at each point
-                own_deviation, deviations = (
-                    self._decode(d, at) for d in (own_deviation, deviations)
-                )
+                pair = (own_deviation, deviations)
+                own_deviation, deviations = (self._decode(d, at) for d in pair)
             given = (residuals, answers, own_deviation, mean, deviations)
             half = half_widths_by_channel(*given, band, self.T.U.channels).to(mean)
             ends = (mean, mean - half, mean + half)
@@ -153,9 +159,7 @@ class ConditionedOperator:
                     f"{tuple(ours.shape)}. Give new ones on their grid."
                 )
         joined = {
-            name: torch.cat(
-                [to_tensor(getattr(part, name), name) for part in (self.examples, more)]
-            )
+            name: torch.cat([to_tensor(getattr(e, name), name) for e in (self.examples, more)])
             for name in ("v", "u")
         }
         known = self.fits, range(len(self.examples))
@@ -188,8 +192,6 @@ class ConditionedOperator:
             at: where it answers, as in a call.
             v_at: where functions will be given, in the same form; default: the examples' v.
             force: whether to replace a file.
-
-        >>> O.export("operator.onnx")
         """
         check_writable(path, force, (".onnx",))
         T = self.T

@@ -34,28 +34,47 @@ LARGEST = 2**31 - 2**20
 OPSET = 20  # the first with Gelu; ONNX Runtime reads it from 1.17 on
 
 
+Part = Callable[[Tensor], Tensor]
+
+
 class Exported(NamedTuple):
-    """What was written: the shapes of one function and of its image, the size of the file, the
-    largest difference from torch."""
+    """What was written.
+
+    Args:
+        path: of the file.
+        v: shape of one function.
+        u: shape of its image.
+        size: of the file, in bytes.
+        difference: the largest from torch.
+        parameters: how many numbers come with each function.
+    """
 
     path: Path
     v: tuple[int, ...]
     u: tuple[int, ...]
     size: int
     difference: float
+    parameters: int = 0
 
 
 class Graph(nn.Module):
-    """The parts of an answer, one after the other. model: whose parameters they use."""
+    """The parts of an answer, one after the other.
 
-    def __init__(self, model: nn.Module, *parts: Callable[[Tensor], Tensor]):
+    Args:
+        model: whose weights they use.
+        first: takes functions, and parameters if there are any.
+        parts: what follows.
+    """
+
+    def __init__(self, model: nn.Module, first: Callable[..., Tensor], *parts: Part):
         super().__init__()
-        self.model, self.parts = model, parts
+        self.model, self.first, self.parts = model, first, parts
 
-    def forward(self, v: Tensor) -> Tensor:
+    def forward(self, v: Tensor, parameters: Tensor | None = None) -> Tensor:
+        f = self.first(v) if parameters is None else self.first(v, parameters)
         for part in self.parts:
-            v = part(v)
-        return v
+            f = part(f)
+        return f
 
 
 def matrix_of(linear: Callable[[Tensor], Tensor], f: Float[Tensor, ...]) -> Float[Tensor, "k ..."]:
@@ -89,10 +108,12 @@ def write_onnx(
     u: Float[Tensor, "m ..."],
     unit: float,
     about: Mapping[str, Any],
+    parameters: Float[Tensor, "m p"] | None = None,
 ) -> Exported:
     """Write `module` as one self-contained ONNX file, if ONNX Runtime gives the answers of torch.
 
-    The graph's input is `v` and its output `u`, for any number m of functions.
+    The graph's inputs are `v` and, if there are any, `parameters`; its output is `u`, for any
+    number m of functions.
 
     Args:
         path: of the file.
@@ -101,26 +122,17 @@ def write_onnx(
         u: the answers of torch.
         unit: what differences are relative to, about the size of u.
         about: for the graph's metadata; values that are not texts are written as JSON.
+        parameters: that come with these functions; None if the module takes none.
     """
+    inputs = {"v": v} if parameters is None else {"v": v, "parameters": parameters}
     _check_installed()
     import onnx_ir
 
     with replacing(path) as temporary:
-        model = _graph(module, v)
-        folded = sum(value.const_value.nbytes for value in model.graph.initializers.values())
-        if folded > LARGEST:
-            raise TransduceError(
-                f"the graph holds {folded:,} bytes; expected at most {LARGEST:,} in one file. "
-                "Give fewer examples."
-            )
-        model.metadata_props.update(
-            {
-                name: value if isinstance(value, str) else json.dumps(value)
-                for name, value in about.items()
-            }
-        )
+        model = _graph(module, inputs)
+        _annotate(model, about)
         onnx_ir.save(model, temporary)
-        size, difference = temporary.stat().st_size, _difference(temporary, v, u) / unit
+        size, difference = temporary.stat().st_size, _difference(temporary, inputs, u) / unit
         if not difference <= TOLERANCE:
             raise TransduceError(
                 f"the exported operator is {difference:.1e} from torch's, relative to the largest "
@@ -128,7 +140,25 @@ def write_onnx(
                 "Nothing was written: single precision may be too coarse for this operator. Give "
                 "more examples, or use a model that solves."
             )
-    return Exported(Path(path), tuple(v.shape[1:]), tuple(u.shape[1:]), size, difference)
+    shapes = tuple(v.shape[1:]), tuple(u.shape[1:])
+    width = 0 if parameters is None else parameters.shape[1]
+    return Exported(Path(path), *shapes, size, difference, width)
+
+
+def _annotate(model: Any, about: Mapping[str, Any]) -> None:
+    """Add metadata to an ONNX model. Raise if it is too large for one file."""
+    folded = sum(value.const_value.nbytes for value in model.graph.initializers.values())
+    if folded > LARGEST:
+        raise TransduceError(
+            f"the graph holds {folded:,} bytes; expected at most {LARGEST:,} in one file. "
+            "Give fewer examples."
+        )
+    model.metadata_props.update(
+        {
+            name: value if isinstance(value, str) else json.dumps(value)
+            for name, value in about.items()
+        }
+    )
 
 
 def _check_installed() -> None:
@@ -141,19 +171,20 @@ def _check_installed() -> None:
         )
 
 
-def _graph(module: nn.Module, v: Tensor) -> Any:
-    """The ONNX model of a module, for any number of functions like v, without the paths and names
-    that exporting leaves in it."""
+def _graph(module: nn.Module, inputs: Mapping[str, Tensor]) -> Any:
+    """The ONNX model of a module, for any number of functions like these, without the paths and
+    names that exporting leaves in it."""
     from onnx_ir.passes.common import ClearMetadataAndDocStringPass
 
-    shapes = {"v": {0: torch.export.Dim("m")}}
+    count, given = torch.export.Dim("m"), tuple(inputs.values())
+    shapes = {name: {0: count} for name in inputs}
     try:
         with torch.no_grad(), _quiet():
-            traced = torch.export.export(module, (v,), dynamic_shapes=shapes, strict=False)
+            traced = torch.export.export(module, given, dynamic_shapes=shapes, strict=False)
             program = torch.onnx.export(
                 traced,
-                (v,),
-                input_names=["v"],
+                given,
+                input_names=list(inputs),
                 output_names=["u"],
                 dynamic_shapes=shapes,
                 opset_version=OPSET,
@@ -172,16 +203,19 @@ def _graph(module: nn.Module, v: Tensor) -> Any:
         ) from error
 
 
-def _difference(path: Path, v: Tensor, u: Tensor) -> float:
-    """The largest difference between u and what ONNX Runtime answers, to one of v or to all at
-    once."""
+def _difference(path: Path, inputs: Mapping[str, Tensor], u: Tensor) -> float:
+    """The largest difference between u and what ONNX Runtime answers, to one function or to all
+    at once."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3  # errors alone
     try:
         session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-        answers = [session.run(["u"], {"v": v[:m].numpy(force=True)})[0] for m in (1, len(v))]
+        answers = [
+            session.run(["u"], {name: f[:m].numpy(force=True) for name, f in inputs.items()})[0]
+            for m in (1, len(u))
+        ]
     except Exception as error:  # onnxruntime has its own, one for each of its codes
         raise TransduceError(
             f"ONNX Runtime could not run the exported operator: {brief(error)}. Nothing was "

@@ -241,15 +241,24 @@ def accuracy_against_time(rows: Sequence[Row], path: Any) -> None:
         label_points(axes, points)
 
 
-def error_over_training(rows: Sequence[Row], path: Any, target: float | None = None) -> None:
+def error_over_training(
+    rows: Sequence[Row],
+    path: Any,
+    target: float | None = None,
+    measure: str = "relative MSE at n = 50",
+) -> None:
     """Draw the validation error of each model against its seconds of training, with a line at the
     error to reach.
 
-    rows: {model, seconds, error}.
+    Args:
+        rows: {model, seconds, error}.
+        path: of the figure, without a suffix.
+        target: the error to reach; None for no line.
+        measure: what the errors are.
     """
     with drawing(path, (4.9, 3.8)) as figure:
         axes = figure.add_subplot()
-        log_errors(axes, "relative MSE at n = 50")
+        log_errors(axes, measure)
         axes.set(xscale="log", xlabel="time of training, seconds")
         if target:
             axes.axhline(target, color="0.35", linestyle=DASHED, linewidth=1.2)

@@ -16,5 +16,6 @@ except ImportError:
 from .curves import error_against_n as error_against_n
 from .fields import prediction_over_truth as prediction_over_truth
 from .regressed import answers_with_band as answers_with_band
+from .sensitivity import sensitivity as sensitivity
 from .style import COLOURS as COLOURS
 from .style import drawing as drawing

@@ -8,6 +8,8 @@ pandas DataFrames and xarray DataArrays become float64 arrays with grids, and an
 Imports neither torch nor pandas nor xarray unless the user's objects come from them."""
 
 from .checks import neighbours_correlated as neighbours_correlated
+from .covariates import Groups as Groups
+from .covariates import check_groups_present as check_groups_present
 from .functions import Functions as Functions
 from .grids import Grid as Grid
 from .layouts import Layout as Layout

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+from datetime import date, datetime
 from typing import Any
 
 import numpy as np
@@ -9,6 +11,14 @@ import numpy as np
 from .messages import problem
 from .numbers import detached
 from .sources import read_source
+
+Label = str | int | float
+"""Of a group. Dates become text."""
+
+
+def names_of(parameters: object) -> tuple[str, ...]:
+    """The names of the columns of parameters; () if they have none."""
+    return () if parameters is None else read_source(parameters, "parameters").names
 
 
 def read_parameters(parameters: object, n: int, expected: int | None = None) -> np.ndarray | None:
@@ -69,8 +79,36 @@ def check_parameters_present(parameters: object, expected: int | None) -> None:
         )
 
 
-def read_groups(groups: object, n: int) -> np.ndarray | None:
-    """Group labels as codes 0, 1, ... in order of appearance, shape (n,), or None.
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Which pairs belong together.
+
+    Args:
+        codes: of the group of each pair, numbers of `labels`; shape (n,).
+        labels: of all groups, also of those that have no pair left.
+    """
+
+    codes: np.ndarray
+    labels: tuple[Label, ...]
+
+    @property
+    def several(self) -> bool:
+        """Whether there is more than one group, so that one can be left out."""
+        return bool((self.codes != self.codes[0]).any())
+
+    def take(self, rows: np.ndarray) -> Groups:
+        """Those of these pairs."""
+        return replace(self, codes=self.codes[rows])
+
+    def joined(self, more: Groups) -> Groups:
+        """These and those of further pairs: equal labels are one group."""
+        numbers = {label: code for code, label in enumerate(self.labels)}
+        codes = [numbers.setdefault(more.labels[code], len(numbers)) for code in more.codes]
+        return Groups(np.concatenate([self.codes, codes]).astype(int), tuple(numbers))
+
+
+def read_groups(groups: object, n: int) -> Groups | None:
+    """The group of each pair, numbered in order of appearance, or None.
 
     Args:
         groups: one label for each pair: numbers, text or dates.
@@ -91,16 +129,47 @@ def read_groups(groups: object, n: int) -> np.ndarray | None:
             "a label for each pair",
             "Give pairs that belong to no group a label of their own.",
         )
-    codes: dict[object, int] = {}
-    return np.array([codes.setdefault(label, len(codes)) for label in labels.tolist()])
+    codes: dict[Label, int] = {}
+    found = [codes.setdefault(_label(label), len(codes)) for label in labels.tolist()]
+    return Groups(np.array(found), tuple(codes))
+
+
+def check_groups_present(groups: object, known: Groups | None) -> None:
+    """Raise if new pairs lack groups that the examples have, or have some where those had none.
+
+    Args:
+        groups: of the new pairs.
+        known: those of the examples.
+    """
+    if groups is None and known is not None:
+        raise problem(
+            "new pairs came without groups",
+            "a label for each, as the examples have",
+            "Give groups= with one label for each new pair: that of a group of the examples, or a "
+            "new one.",
+        )
+    if groups is not None and known is None:
+        raise problem(
+            "new pairs came with groups",
+            "none, since the examples have none",
+            "Leave them out, or give groups= with the examples too.",
+        )
 
 
 def _labels(groups: object) -> np.ndarray:
     given: Any = groups
     try:
-        return detached(given)
+        found = detached(given)
     except ValueError:  # ragged
         return np.empty((0,))
+    return found.astype("datetime64[us]") if found.dtype.kind == "M" else found
+
+
+def _label(label: object) -> Label:
+    """A label as text or a number; dates as text."""
+    if isinstance(label, date) and not isinstance(label, datetime):
+        label = datetime(label.year, label.month, label.day)
+    return label if isinstance(label, str | int | float) else str(label)
 
 
 def _is_missing(label: object) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -98,8 +99,8 @@ def read_layout(source: Source, channels: Channels, x: np.ndarray | None, x_name
     if x is None and labels is None:
         layout = layout_of(shape, channels, x_given=False)
         grid = Grid.default(layout.points) if layout.kind == "grid" else None
-        return replace(layout, grid=grid)
-    layout = layout_of(shape, channels, x_given=True)
+        return replace(layout, grid=grid, names=source.names)
+    layout = replace(layout_of(shape, channels, x_given=True), names=source.names)
     if layout.kind != "grid":
         return layout
     if x is not None:
@@ -107,6 +108,18 @@ def read_layout(source: Source, channels: Channels, x: np.ndarray | None, x_name
     name = source.name
     remedy = source.sorting(f"x_{name}")
     return replace(layout, grid=Grid.of(labels, f"the label of points of {name}", remedy))
+
+
+def as_numbers(source: Source) -> Layout:
+    """The layout of a table of numbers, however many columns it has."""
+    if len(source.shape) > 2:
+        raise problem(
+            f"parameters have shape {source.shape}",
+            "a table (n, p): one row for each run, one column for each parameter",
+            "Give parameters.reshape(len(parameters), -1).",
+        )
+    shape = source.shape[1:]
+    return Layout("numbers", shape, 1, math.prod(shape), names=source.names)
 
 
 def check_x_fits(source: Source, channels: Channels, x: np.ndarray, x_name: str) -> None:

@@ -35,6 +35,7 @@ class Layout:
         channels: number of channels; 1 for numbers.
         points: values in each channel.
         grid: the positions of the points; None unless the kind is "grid".
+        names: of the columns of a DataFrame, if they are not positions; else ().
     """
 
     kind: Kind
@@ -42,12 +43,24 @@ class Layout:
     channels: int
     points: int
     grid: Grid | None = None
+    names: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         """The shape that arrays must have, for messages."""
         if self.kind == "grid":
             return "(n, points)" if len(self.shape) == 1 else f"(n, {self.channels}, points)"
         return f"(n, {', '.join(map(str, self.shape))})" if self.shape else "(n,)"
+
+    @property
+    def described(self) -> str:
+        """What the functions are, in words."""
+        if self.kind == "numbers":
+            named = f" ({', '.join(self.names)})" if 0 < len(self.names) <= FEW else ""
+            return ("1 number" if self.points == 1 else f"{self.points} numbers") + named
+        if self.kind == "field":
+            return f"fields of shape {self.shape}"
+        several = "" if self.channels == 1 else f"{self.channels} channels of "
+        return f"{several}curves of {self.points} points"
 
 
 def layout_of(shape: tuple[int, ...], channels: Channels, x_given: bool) -> Layout:

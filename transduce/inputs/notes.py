@@ -12,6 +12,7 @@ from .checks import (
     looks_swapped,
     neighbours_correlated,
 )
+from .covariates import Groups
 from .functions import Functions
 from .messages import caution, named
 from .sources import Source
@@ -21,7 +22,7 @@ def notes_of(
     v: Functions,
     u: Functions,
     parameters: np.ndarray | None,
-    groups: np.ndarray | None,
+    groups: Groups | None,
     sources: tuple[Source, Source],
 ) -> list[str]:
     """Sentences about the examples.
@@ -30,7 +31,7 @@ def notes_of(
         v: inputs.
         u: outputs.
         parameters: of each pair, or None.
-        groups: codes of groups, or None.
+        groups: of the pairs, or None.
         sources: v and u as the user gave them.
     """
     notes: list[str] = []
@@ -105,8 +106,8 @@ def _of_conflicts(
         )
 
 
-def _of_order(v: Functions, u: Functions, groups: np.ndarray | None, notes: list[str]) -> None:
-    """Note arrays that look transposed, warn about correlated neighbours, note a single group."""
+def _of_order(v: Functions, u: Functions, groups: Groups | None, notes: list[str]) -> None:
+    """Note arrays that look transposed, warn about correlated neighbours."""
     one, other = v.array, u.array
     flat = one.shape[1] == other.shape[1] == 1 and one.shape == other.shape
     if flat and looks_swapped(one[:, 0]) and looks_swapped(other[:, 0]):
@@ -116,8 +117,6 @@ def _of_order(v: Functions, u: Functions, groups: np.ndarray | None, notes: list
         )
         return
     if groups is not None:
-        if groups.max() == 0:
-            notes.append("All pairs are of one group: errors for other groups cannot be estimated.")
         return
     sweep = v.layout.kind == "numbers" and is_sweep(one)
     if not sweep and neighbours_correlated(one) and neighbours_correlated(other):

@@ -134,7 +134,7 @@ def _wrong_kind(array: np.ndarray, name: str) -> ValueError:
         )
     if array.dtype.kind in "USOT":
         remedy = "Encode categories as numbers, or leave them out."
-        if _reads_as_numbers(array):
+        if reads_as_numbers(array):
             remedy = f"Convert it: np.asarray({name}).astype(float)."
         return problem(f"{name} holds text ({array.ravel()[0]!s:.20})", "real numbers", remedy)
     return problem(
@@ -144,9 +144,24 @@ def _wrong_kind(array: np.ndarray, name: str) -> ValueError:
     )
 
 
-def _reads_as_numbers(array: np.ndarray) -> bool:
+def reads_as_numbers(text: object) -> bool:
+    """Whether an array or a column of text converts to numbers."""
+    values: Any = text
     try:
-        array.astype(float)
-    except ValueError:
+        values.astype(float)
+    except (TypeError, ValueError):
         return False
     return True
+
+
+def numeric_objects(column: object) -> bool:
+    """Whether a column of Python objects holds numbers and None only."""
+    data: Any = column
+    if data.ndim != 1 or data.dtype != object:
+        return False
+    try:
+        return not any(isinstance(value, str) for value in data) and bool(
+            data.astype(np.float64).size
+        )
+    except (TypeError, ValueError):
+        return False

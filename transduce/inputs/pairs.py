@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from .covariates import read_groups, read_parameters
-from .functions import Functions, arrange, check_x_fits, read_layout
+from .categories import Levels, encoded, is_design, levels_of
+from .covariates import Groups, names_of, read_groups, read_parameters
+from .functions import Functions, arrange, as_numbers, check_x_fits, read_layout
 from .layouts import FEW, Channels, check_channels, has_channels
 from .messages import problem
 from .notes import notes_of
@@ -24,21 +25,25 @@ class Pairs:
         v: inputs.
         u: outputs.
         parameters: float64, shape (n, p), or None.
-        groups: codes 0, 1, ... of shape (n,): pairs of one group belong together; or None.
+        groups: pairs of one group belong together; or None.
         rows: for each pair, its row in the arrays that the user gave.
         notes: sentences about the examples, for the report.
         channels: the option with which they were read.
         units: what v and u are divided by before a model of a family sees them.
+        parameter_names: names of the columns of parameters, if they came in a DataFrame.
+        levels: categories of the columns of the parameters, or of v if it is a table of these.
     """
 
     v: Functions
     u: Functions
     parameters: np.ndarray | None
-    groups: np.ndarray | None
+    groups: Groups | None
     rows: np.ndarray
     notes: tuple[str, ...] = ()
     channels: Channels = None
     units: tuple[float, float] = (1.0, 1.0)
+    parameter_names: tuple[str, ...] = ()
+    levels: Levels = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.v)
@@ -50,7 +55,7 @@ class Pairs:
             v=self.v.take(rows),
             u=self.u.take(rows),
             parameters=None if self.parameters is None else self.parameters[rows],
-            groups=None if self.groups is None else self.groups[rows],
+            groups=None if self.groups is None else self.groups.take(rows),
             rows=self.rows[rows],
         )
 
@@ -78,7 +83,8 @@ def read_pairs(
 
     Args:
         v: inputs: numpy array, nested lists, tensor, DataFrame, Series or DataArray, with one row
-            for each function. `transduce.inputs.layouts` says which shapes are read how.
+            for each function. `transduce.inputs.layouts` says which shapes are read how. None if
+            the parameters are the inputs.
         u: outputs, u[i] being the image of v[i].
         x: positions of the points of v and u: numbers or dates, ascending or descending. If only
             one of them has that many points, and the other is made of numbers or fields, x belongs
@@ -91,23 +97,54 @@ def read_pairs(
         groups: a label for each pair; pairs that are alike, such as one time series, share it.
         missing: "raise", or "drop" to leave out pairs with NaN, infinite or masked values.
     """
-    if missing not in ("raise", "drop"):
-        raise problem(
-            f"missing is {missing!r}",
-            "'raise' or 'drop'",
-            "Give missing='drop' to leave out pairs with missing values.",
-        )
+    _check_missing(missing)
+    v, parameters = _inputs(v, parameters, x_v)
+    levels = levels_of(parameters, "parameters")
+    parameters = encoded(parameters, levels, "parameters")
+    table = v is None
+    if table:
+        v, parameters = parameters, None
     sources = read_source(v, "v"), read_source(u, "u")
     check_counts(*sources)
     check_row_labels(*sources)
     n = len(sources[0].values)
     option = check_channels(channels, {source.name: source.shape[1:] for source in sources})
     positions = _positions(sources, option, x, {"v": x_v, "u": x_u})
-    one, other = (
-        arrange(source, read_layout(source, option, *positions[source.name])) for source in sources
-    )
+    layouts = [read_layout(source, option, *positions[source.name]) for source in sources]
+    if table:
+        layouts[0] = as_numbers(sources[0])
+    one, other = (arrange(*both) for both in zip(sources, layouts, strict=True))
     pairs = Pairs(one, other, read_parameters(parameters, n), read_groups(groups, n), np.arange(n))
-    return replace(_complete(pairs, missing, sources), channels=option)
+    pairs = replace(pairs, parameter_names=names_of(parameters), levels=levels, channels=option)
+    return _complete(pairs, missing, sources)
+
+
+def _check_missing(missing: str) -> None:
+    if missing not in ("raise", "drop"):
+        raise problem(
+            f"missing is {missing!r}",
+            "'raise' or 'drop'",
+            "Give missing='drop' to leave out pairs with missing values.",
+        )
+
+
+def _inputs(v: object, parameters: object, x_v: object) -> tuple[object, object]:
+    """v and parameters. A table of numbers and categories is one of parameters."""
+    if v is not None and parameters is None and x_v is None and is_design(v, FEW):
+        return None, v
+    if v is None and parameters is None:
+        raise problem(
+            "v is None, and so are the parameters",
+            "inputs for each output",
+            "Give v, or parameters= if the inputs are a few numbers.",
+        )
+    if v is None and x_v is not None:
+        raise problem(
+            "x_v is given, and v is None",
+            "positions for functions v alone",
+            "Leave out x_v: parameters have no positions.",
+        )
+    return v, parameters
 
 
 def _complete(pairs: Pairs, missing: str, sources: tuple[Source, Source]) -> Pairs:

@@ -97,6 +97,8 @@ def _read(array: np.ndarray) -> np.ndarray | None:
         return array.astype(np.float64)
     if array.dtype.kind in "iu" and (array.dtype.kind == "i" or array.max() < 2**63):
         return array.astype(np.int64)
+    if array.dtype.kind == "M" and np.datetime_data(array.dtype)[0] in "YM":
+        return array.astype("datetime64[D]")  # months and years have no length in seconds
     if array.dtype.kind in "Mm":
         return array
     if array.dtype.kind in "UST" or all(isinstance(label, str) for label in array.ravel()):

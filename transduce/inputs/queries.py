@@ -6,7 +6,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from .categories import encoded
 from .checks import scale_change
+from .columns import in_order
 from .covariates import check_parameters_present, read_parameters
 from .functions import Functions, arrange
 from .grids import Grid
@@ -27,11 +29,13 @@ class Query:
         v: the inputs; `v.grid.unit` are their positions in the coordinates of the examples.
         parameters: float64, shape (m, p), or None.
         same_grid: whether the inputs have the positions of the examples' v.
+        other_scale: whether they are so much larger or smaller that a warning was given.
     """
 
     v: Functions
     parameters: np.ndarray | None = None
     same_grid: bool = True
+    other_scale: bool = False
 
     def __len__(self) -> int:
         return len(self.v)
@@ -50,8 +54,10 @@ def read_query(pairs: Pairs, v: object, x: object = None, parameters: object = N
             warning.
         parameters: one row for each query, if the examples have parameters.
     """
-    source = read_source(v, "v")
     expected = pairs.v.layout
+    v, parameters = _inputs(pairs, v, parameters)
+    source = read_source(in_order(v, expected.names, "v"), "v")
+    parameters = in_order(parameters, pairs.parameter_names, "parameters")
     _check_shape(source, pairs)
     grid = None
     if expected.grid is not None:
@@ -67,7 +73,8 @@ def read_query(pairs: Pairs, v: object, x: object = None, parameters: object = N
     functions = arrange(source, replace(expected, shape=shape, points=points, grid=grid))
     check_query_rows(functions.array, "v", source.without)
     ratio = scale_change(*_columns(pairs.v), *_columns(functions))
-    if not 1 / OTHER_SCALE < ratio < OTHER_SCALE:
+    other = not 1 / OTHER_SCALE < ratio < OTHER_SCALE
+    if other:
         caution(
             f"v of the queries is {ratio:.1g} times as large as that of the examples. Give both in "
             "the same units."
@@ -78,7 +85,17 @@ def read_query(pairs: Pairs, v: object, x: object = None, parameters: object = N
     if numbers is not None:
         check_query_rows(numbers, "parameters", source.without)
     same = grid is None or expected.grid is None or grid.same_as(expected.grid)
-    return Query(functions, numbers, same)
+    return Query(functions, numbers, same, other)
+
+
+def _inputs(pairs: Pairs, v: object, parameters: object) -> tuple[object, object]:
+    """v and parameters, with categories as numbers. If the examples are tables of parameters, v
+    is too, under either name."""
+    if pairs.parameters is not None:
+        return v, encoded(parameters, pairs.levels, "parameters")
+    if v is None and pairs.v.layout.kind == "numbers":
+        v, parameters = parameters, None
+    return encoded(v, pairs.levels, "v"), parameters
 
 
 def _check_shape(source: Source, pairs: Pairs) -> None:

@@ -9,7 +9,15 @@ from typing import Any
 import numpy as np
 
 from .messages import named, problem
-from .numbers import ROW_OF_EACH, Values, answer_dtype, is_tensor, loaded, real_array
+from .numbers import (
+    ROW_OF_EACH,
+    Values,
+    answer_dtype,
+    is_tensor,
+    loaded,
+    numeric_objects,
+    real_array,
+)
 from .positions import read_labels
 from .templates import Template
 
@@ -24,7 +32,7 @@ class Source:
         template: the user's kind of array.
         labels: positions that columns or a coordinate hold, or None.
         sort: code that sorts the labels, for messages.
-        names: whether columns are labelled, but by names and not by positions.
+        names: of the columns, if they are labelled by names and not by positions; else ().
         listed: whether the user gave lists.
     """
 
@@ -33,7 +41,7 @@ class Source:
     template: Template
     labels: np.ndarray | None = None
     sort: str = ""
-    names: bool = False
+    names: tuple[str, ...] = ()
     listed: bool = False
 
     @property
@@ -60,6 +68,8 @@ class Source:
             return f"{name}[torch.isfinite({name}).reshape(len({name}), -1).all(1)]"
         if template.kind == "pandas":
             return f"{name}.drop({name}.index[{{rows}}])"
+        if template.kind == "fda":
+            return f"{name}[np.isfinite({name}.data_matrix).all(axis=(1, 2))]"
         if template.kind == "xarray":
             return f"{name}.drop_isel({template.empty.dims[0]}={{rows}})"
         return f"np.delete({name}, {{rows}}, axis=0)"
@@ -78,7 +88,7 @@ def read_source(values: object, name: str) -> Source:
     """The values of one argument.
 
     Args:
-        values: numpy array, nested lists, tensor, DataFrame, Series or DataArray.
+        values: numpy array, nested lists, tensor, DataFrame, Series, DataArray or FDataGrid.
         name: the argument's name, for messages.
     """
     source = _reader(values)(values, name)
@@ -102,6 +112,8 @@ def _reader(values: object) -> Callable[[object, str], Source]:
         return _from_series
     if isinstance(values, loaded("xarray", "DataArray")):
         return _from_data_array
+    if isinstance(values, loaded("skfda", "FDataGrid", "FDataBasis")):
+        return _from_fda
     if isinstance(values, list | tuple) and values and all(is_tensor(row) for row in values):
         return _from_tensors
     return _from_numpy
@@ -149,7 +161,7 @@ def _from_frame(values: object, name: str) -> Source:
     frame: Any = values
     types = pd.api.types
     wrong = [c for c in frame.columns[~frame.dtypes.map(types.is_numeric_dtype).to_numpy()]]
-    mixed = [c for c in wrong if not _numeric_objects(frame[c])]
+    mixed = [c for c in wrong if not numeric_objects(frame[c])]
     if mixed:
         raise _wrong_columns(frame, mixed, name)
     labels = read_labels(frame.columns)
@@ -163,7 +175,8 @@ def _from_frame(values: object, name: str) -> Source:
         rows=frame.index,
     )
     array = real_array(_without_missing_type(frame), name)
-    names = labels is None and not isinstance(frame.columns, pd.RangeIndex)
+    by_name = labels is None and not isinstance(frame.columns, pd.RangeIndex)
+    names = tuple(map(str, frame.columns)) if by_name else ()
     return Source(name, array, template, labels, sort, names)
 
 
@@ -185,6 +198,27 @@ def _from_data_array(values: object, name: str) -> Source:
     found = array.coords[points].to_index() if points in array.coords and array.ndim > 1 else None
     labels = None if found is None else read_labels(found)
     return Source(name, numbers, template, labels, f'{name}.sortby("{points}")')
+
+
+def _from_fda(values: object, name: str) -> Source:
+    """Functions of scikit-fda: (n, points), (n, channels, points) or (n, x, y)."""
+    functions: Any = values
+    if not hasattr(functions, "data_matrix"):
+        raise problem(
+            f"{name} is an FDataBasis",
+            "values on a grid",
+            f"Give {name}.to_grid(), or {name}.to_grid(points).",
+        )
+    matrix = np.moveaxis(np.asarray(functions.data_matrix), -1, 1)
+    template = Template(
+        "fda",
+        answer_dtype(matrix.dtype),
+        empty=functions[:0],
+        rows=np.array(functions.sample_names, dtype=object),
+    )
+    array = real_array(matrix[:, 0] if functions.dim_codomain == 1 else matrix, name)
+    labels = read_labels(functions.grid_points[0]) if functions.dim_domain == 1 else None
+    return Source(name, array, template, labels, f"{name}.to_grid(sorted points)")
 
 
 def _wrong_columns(values: object, columns: list[object], name: str) -> ValueError:
@@ -215,16 +249,3 @@ def _without_missing_type(values: object) -> np.ndarray:
     if any(is_extension_array_dtype(d) for d in dtypes) and all(map(is_numeric_dtype, dtypes)):
         return data.to_numpy(dtype=np.float64, na_value=np.nan)
     return data.to_numpy()
-
-
-def _numeric_objects(column: object) -> bool:
-    """Whether a column of Python objects holds numbers and None only."""
-    data: Any = column
-    if data.ndim != 1 or data.dtype != object:
-        return False
-    try:
-        return not any(isinstance(value, str) for value in data) and bool(
-            data.astype(np.float64).size
-        )
-    except (TypeError, ValueError):
-        return False

@@ -1,4 +1,5 @@
-"""Arrays of answers in the kind that the user works with: numpy, torch, pandas or xarray."""
+"""Arrays of answers in the kind that the user works with: numpy, torch, pandas, xarray or
+scikit-fda."""
 
 from __future__ import annotations
 
@@ -15,11 +16,12 @@ class Template:
     """The user's array without its values.
 
     Args:
-        kind: "numpy", "torch", "pandas" or "xarray".
+        kind: "numpy", "torch", "pandas", "xarray" or "fda".
         dtype: the dtype of answers, "float32" or "float64".
-        empty: for pandas and xarray, the user's object with no rows: columns, dimensions,
-            coordinates, name and attributes.
-        rows: for pandas, the index; for xarray, the coordinates of the first dimension.
+        empty: for pandas, xarray and scikit-fda, the user's object with no rows: columns,
+            dimensions, coordinates, name and attributes.
+        rows: for pandas, the index; for xarray, the coordinates of the first dimension; for
+            scikit-fda, the names of samples.
         device: for torch, the device of answers.
     """
 
@@ -32,7 +34,7 @@ class Template:
     def take(self, rows: np.ndarray) -> Template:
         """The template of these rows."""
         labels: Any = self.rows
-        if self.kind == "pandas":
+        if self.kind in ("pandas", "fda"):
             return replace(self, rows=labels[rows])
         if self.kind == "xarray":
             kept = {name: coordinate[rows] for name, coordinate in labels.items()}
@@ -45,6 +47,8 @@ class Template:
             import pandas as pd
 
             return replace(self, rows=pd.RangeIndex(count))
+        if self.kind == "fda":
+            return replace(self, rows=np.full(count, None))
         return replace(self, rows={}) if self.kind == "xarray" else self
 
     def labels(self) -> list[object] | None:
@@ -76,6 +80,8 @@ class Template:
         array = detached(values).astype(self.dtype)
         if self.kind == "pandas":
             return self._pandas(array, query, x)
+        if self.kind == "fda":
+            return self._fda(array, query, x)
         return self._xarray(array, query, x) if self.kind == "xarray" else array
 
     def _pandas(self, array: np.ndarray, query: Template, x: np.ndarray | None) -> object:
@@ -110,3 +116,19 @@ class Template:
                 if name not in dims[1:] and len(coordinate) == len(array):
                     coords[name] = coordinate.variable
         return xr.DataArray(array, coords, dims, empty.name, empty.attrs)
+
+    def _fda(self, array: np.ndarray, query: Template, x: np.ndarray | None) -> object:
+        """An FDataGrid with the names and the interpolation of the examples' u."""
+        from skfda import FDataGrid
+
+        empty: Any = self.empty
+        labels: Any = query.rows
+        several = empty.dim_codomain > 1
+        kept = ("dataset_name", "argument_names", "coordinate_names", "interpolation")
+        return FDataGrid(
+            np.moveaxis(array, 1, -1) if several else array[..., None],
+            empty.grid_points if x is None else [x],
+            extrapolation=empty.extrapolation,
+            sample_names=labels if query.kind == "fda" and len(labels) == len(array) else None,
+            **{name: getattr(empty, name) for name in kept},
+        )

@@ -3,11 +3,11 @@
     linear      k(v, w) = <v, w> / s
     gaussian    k(v, w) = exp(-|v - w|^2 / (a s))
     matern      k(v, w) = (1 + r) exp(-r),      r^2 = 3 |v - w|^2 / (a s)
-    powers      k(v, w) = sum_p a^(2p - 2) mean_j (v_j w_j d / s)^p,            p = 1..5
+    powers      k(v, w) = sum_p a^(2p - 2) mean_j (v_j w_j d / s)^p,            p = 1..6
     products of powers      (1 + c k)^2 / c     of that k
 
 s is the mean square, or the median squared distance, of the examples, and a one of a few widths.
-Functions have d coordinates v_j. Ridge regression with powers is linear in v, v^2, ..., v^5 at each
+Functions have d coordinates v_j. Ridge regression with powers is linear in v, v^2, ..., v^6 at each
 point: the first terms of an operator whose nonlinearity is local, such as a reaction or advection.
 Several kernels of a model compare functions alike and share one object, which keeps the
 eigendecompositions for the examples that it saw last.
@@ -33,7 +33,8 @@ WIDTHS = {
     "powers": (0.1, 0.3, 1.0),
     "products of powers": (0.1, 0.3, 1.0),
 }
-DEGREE = 5  # highest power of a value
+LEAST_RIDGES = {"powers": 1e-8, "products of powers": 1e-8}  # leave-one-out misleads below
+DEGREE = 6  # highest power of a value
 BEYOND = 1.3  # the largest value whose powers are taken, in units of the examples' largest
 PRODUCT = 0.01  # share of the products of powers
 
@@ -80,6 +81,11 @@ class Comparison(Part):
     @property
     def widths(self) -> tuple[float, ...]:
         return WIDTHS[self.profile]
+
+    @property
+    def least_ridge(self) -> float:
+        """The smallest ridge to choose from."""
+        return LEAST_RIDGES.get(self.profile, 0.0)
 
     def of(self, v: Float[Tensor, "n d"]) -> Compared:
         """The examples in the metric, with the spectra of their kernel matrices."""

@@ -73,21 +73,22 @@ class CurveLayer(nn.Module):
     def forward(
         self, h: Float[Tensor, "f p c"], z: Float[Tensor, "f s"] | None
     ) -> Float[Tensor, "f p c"]:
-        y = self._spectral(h) + self.local(self._nearby(h))
+        y = self._spectral(h) + self._local(h)
         if self.modulate is not None:
             scale, shift = self.modulate(z)[:, None].chunk(2, -1)
             y = (1 + scale) * y + shift
         a, b = y.chunk(2, -1)
         return h + self.out(a * b.tanh())
 
-    def _nearby(self, h: Float[Tensor, "f p c"]) -> Float[Tensor, "f p k"]:
-        """The values around each point, constant beyond the ends, and the running integral."""
+    def _local(self, h: Float[Tensor, "f p c"]) -> Float[Tensor, "f p d"]:
+        """W: the values around each point, constant beyond the ends, and the running integral."""
         reach, points = self.window // 2, h.shape[1]
-        index = torch.arange(points, device=h.device)
-        shifted = [
-            h[:, (index + offset).clamp(0, points - 1)] for offset in range(-reach, reach + 1)
-        ]
-        return torch.cat([*shifted, running_integral(points).to(h) @ h], -1)
+        index = torch.arange(points, device=h.device)[:, None]
+        offsets = torch.arange(-reach, reach + 1, device=h.device)
+        around = h[:, (index + offsets).clamp(0, points - 1)].flatten(2)
+        near, integral = self.local.weight.split([around.shape[2], self.channels], 1)
+        integrals = running_integral(points).to(h) @ h
+        return nn.functional.linear(around, near, self.local.bias) + integrals @ integral.T
 
     def _spectral(self, h: Float[Tensor, "f p c"]) -> Float[Tensor, "f p d"]:
         """sum_k exp(i k x) R_k h_k over the lowest frequencies; R_k are complex matrices."""

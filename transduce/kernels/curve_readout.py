@@ -35,10 +35,10 @@ from .left_out import solve_left_out
 from .systems import LOG_UNIT
 
 SMALLEST, LARGEST = 1e-11, 1e6  # of lambda
-ROWS = 800  # equations that W is solved from, about
+ROWS = 640  # equations that W is solved from, about
 SUMMARISED = 32  # examples that the summary sees at most
-CHUNK = 256  # functions that the network takes at once
-MOST_POINTS, FEWEST_POINTS = 100, 24  # of each example among these
+CHUNK = 32  # functions that the network takes at once
+MOST_POINTS, FEWEST_POINTS = 100, 12  # of each example among these
 GOLDEN = (5**0.5 - 1) / 2  # multiples of it are spread evenly modulo 1
 
 

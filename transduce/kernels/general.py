@@ -18,6 +18,7 @@ from .curve_readout import CurveReadout
 from .kappa import Answer, Kappa
 from .metrics import MATRICES, Metric
 from .of_functions import OfFunctions
+from .scaled import MOST_BLOCKS, ScaledRidge, Scales, block_sizes
 from .simple import Constant, Deviation, Gain
 from .stack import Stack, StackFit
 from .trust import Trust
@@ -33,26 +34,38 @@ TUNED: dict[str, tuple[str, str]] = {  # metric, profile
     "matern": ("values", "matern"),
     "linear of columns": ("columns", "linear"),
     "rbf of columns": ("columns", "gaussian"),
-    "linear of slopes": ("slopes", "linear"),
     "linear of integrals": ("integrals", "linear"),
     "rbf of integrals": ("integrals", "gaussian"),
     "linear of double integrals": ("double integrals", "linear"),
     "powers": ("scales", "powers"),
     "products of powers": ("scales", "products of powers"),
 }
+SCALED: dict[str, tuple[str, int]] = {  # profile, principal components with scales of their own
+    "length scales": ("product", 0),
+    "length scales by component": ("product", 8),
+    "additive": ("additive", 0),
+}
 CURVES = ("mean", *TUNED, "identity", "deviation", "window", "far window", "readout")
 CORRECTED: dict[str, tuple[str, str, str]] = {  # the corrected answer; metric, profile
     "identity, then linear of slopes": ("identity", "slopes", "linear"),
     "identity, then rbf": ("identity", "values", "gaussian"),
-    "window, then linear": ("window", "values", "linear"),
     "window, then rbf": ("window", "values", "gaussian"),
     "far window, then rbf": ("far window", "values", "gaussian"),
     "readout, then rbf": ("readout", "values", "gaussian"),
 }
-ANSWERS = (*CURVES, *CORRECTED)
-KNOWN_AS = {"linear of columns": "linear", "rbf of columns": "rbf"}  # to the trust
+ANSWERS = (*CURVES, *SCALED, *CORRECTED)
+KNOWN_AS = {  # to the trust, which was fitted to curves
+    "linear of columns": "linear",
+    "rbf of columns": "rbf",
+    "length scales": "rbf",
+    "length scales by component": "matern",
+    "additive": "rbf of integrals",
+}
 KNOWN = tuple(name for name in ANSWERS if name not in KNOWN_AS)
-ALIKE = {"products of powers": "powers"}  # both extrapolate by the same powers
+ALIKE = {  # both extrapolate by the same powers, or have scales of the same kind
+    "products of powers": "powers",
+    "length scales by component": "length scales",
+}
 BASELINES = ("mean", "identity", "linear", "rbf", "window")
 
 
@@ -75,6 +88,8 @@ def answers_between(
     for name, (kind, profile) in TUNED.items():
         if shared.has(kind):
             kernels[name] = TunedRidge(shared.get(kind, profile))
+    if has_length_scales(V):
+        kernels |= _scaled(V)
     if isinstance(curves, Sampled) and isinstance(U, Sampled):
         found = _between_curves(curves, U, readout)
         kernels |= found if curves is V else {k: OfFunctions(f, curves) for k, f in found.items()}
@@ -84,6 +99,16 @@ def answers_between(
     ]
     corrections: list[Kappa] = [TunedRidge(shared.get(*CORRECTED[k][1:])) for k in corrected]
     return names, [kernels[name] for name in names], corrected, corrections
+
+
+def has_length_scales(V: Space) -> bool:
+    """Whether numbers are among the inputs, few enough for a length scale of each."""
+    return not isinstance(V, Sampled) and len(block_sizes(V)) <= MOST_BLOCKS
+
+
+def _scaled(V: Space) -> dict[str, Kappa]:
+    scales = {profile: Scales(V, profile) for profile, _ in SCALED.values()}
+    return {name: ScaledRidge(scales[profile], own) for name, (profile, own) in SCALED.items()}
 
 
 def _functions_of(V: Space) -> Space:
@@ -148,7 +173,8 @@ class GeneralStack(Stack):
         bases = [names.index(CORRECTED[name][0]) for name in corrected]
         answers = (*names, *corrected)
         which = [KNOWN.index(KNOWN_AS.get(name, name)) for name in answers]
-        super().__init__(kernels, bases, corrections, trust, which, list(map(origin_of, answers)))
+        origins = list(map(origin_of, answers))
+        super().__init__(kernels, bases, corrections, trust, which, origins, block_sizes(V))
         self.names = answers
         self.V, self.U, self.without = V, U, tuple(without)
         self.readout = readout

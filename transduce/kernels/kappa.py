@@ -20,6 +20,7 @@ from torch import Tensor
 from ..configs import Part
 from ..spaces import Space
 from ..types import TransduceError
+from .posterior import Posterior
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -207,6 +208,11 @@ class Kappa(Part, Generic[F, R]):
     ) -> dict[str, Float[Tensor, "b m *grid d_u"]]:
         """The answers that a kernel weighs, at queries; none for most kernels."""
         return {}
+
+    def posteriors(self, fit: F) -> list[tuple[float, Posterior]]:
+        """Weights and covariances of what the examples of the first task leave unknown; none for
+        kernels that are no Gaussian process."""
+        return []
 
     def standardised(self, spread: Float[Tensor, " d_v"], size: Float[Tensor, ""]) -> None:
         """Hook called once before training with the scale of the inputs.

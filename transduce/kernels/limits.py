@@ -7,15 +7,32 @@ examples' u from their mean only by a factor
     rho = max(1, |v - m| / max_i |v_i - m|)
 
 which is the larger, the smaller the leave-one-out error e_j in units of the mean's. m is the mean
-of the examples' v.
+of the examples' v. Each block of columns of v is in units of its own variance. Before that,
+deviations are divided by
+
+    1 + e_j^2 (rho^2 - 1) / 2:
+
+beyond the examples an answer with a large error extrapolates less.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import torch
 from jaxtyping import Float
 from torch import Tensor
 
-LIMITS = ("mean", "limit", "power", "center", "reach")  # of a fit, which a refit keeps
+CONSTANT = 1e-12  # deviation of a column, relative to its mean, that is only rounding
+LIMITS = (
+    "mean",
+    "limit",
+    "power",
+    "damping",
+    "center",
+    "scale",
+    "reach",
+)  # of a fit, which a refit keeps
 
 
 def limits_of(
@@ -23,8 +40,10 @@ def limits_of(
     u: Float[Tensor, "b n q"],
     residuals: Float[Tensor, "b j n q"],
     there: Float[Tensor, "b n"],
+    blocks: Sequence[int],
 ) -> dict[str, Tensor]:
-    """The means of the examples, and how far answers may deviate from that of u."""
+    """The means of the examples, and how far answers may deviate from that of u. blocks: numbers
+    of columns of v that have one unit."""
     n = there.sum(1).clamp(min=1)[:, None, None]
     mean = (u * there[..., None]).sum(1, keepdim=True) / n
     away = (u - mean).abs() * there[..., None]
@@ -33,12 +52,23 @@ def limits_of(
     errors = errors / errors[:, :1].clamp(min=1e-300)
     factor = 1.3 + (1 / (errors + 1 / (2 * n[..., 0])) - 1).clamp(min=0) / 2
     center = (v * there[..., None]).sum(1, keepdim=True) / n
-    reach = ((v - center).norm(dim=-1) * there).max(1, keepdim=True).values
+    squares = ((v - center).square() * there[..., None]).sum(1, keepdim=True) / n
+    scale = torch.where(squares.sqrt() > CONSTANT * center.abs(), _scales(squares, blocks), 0.0)
+    reach = (((v - center) * scale).norm(dim=-1) * there).max(1, keepdim=True).values
     largest = away.max(1, keepdim=True).values + size / 4
     return {
         "mean": mean[:, None],
         "limit": largest[:, None] * factor[..., None, None],
         "power": (1 - errors - 1 / n[..., 0]).clamp(min=0)[..., None, None],
+        "damping": errors.clamp(max=1).square()[..., None, None] / 2,
         "center": center,
+        "scale": scale,
         "reach": reach.clamp(min=1e-300),
     }
+
+
+def _scales(squares: Float[Tensor, "b 1 d"], blocks: Sequence[int]) -> Float[Tensor, "b 1 d"]:
+    """The factor of each column that gives its block the size 1; 0 for constant ones."""
+    sums = [part.sum(-1, keepdim=True).expand_as(part) for part in squares.split(list(blocks), -1)]
+    size = torch.cat(sums, -1).sqrt()
+    return torch.where(size > 0, 1 / size.clamp(min=1e-300), 0.0)

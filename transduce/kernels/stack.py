@@ -21,9 +21,13 @@ from torch import Tensor, nn
 from ..types import TransduceError
 from .kappa import Fit, Kappa, Reading
 from .limits import LIMITS, limits_of
+from .posterior import Posterior
 from .trust import FLOOR, Trust, Weighing, capped, votes_between, weights_at
 from .trust import squared_distances_between as squared_distances
 
+LEAST_WEIGHT = 0.02  # of a kernel whose posterior counts
+LARGEST = 1e6  # rho
+ROUNDING = 1e-24  # squared, relative
 LEAST = 1e-3  # typical distance of two answers in units of their errors
 PRIOR = 4.0  # examples that the error of all points counts for, in the error at one point
 
@@ -39,13 +43,16 @@ class StackFit(Fit):
         weights: of the answers at the examples, each left out.
         residuals: leave-one-out residuals of each answer.
         error: expected squared error of the sum in units of that of the mean of the examples.
-        honesty: root of the expected squared error in units of the leave-one-out error.
+        honesty: factor of bands: the fourth root of the expected squared error divided by the
+            leave-one-out one. The square root made bands too wide.
         size: root mean square of the residuals at each point, shrunk towards that of all points.
         mean: of the examples' u.
         limit: largest deviation of each answer from it, at queries no larger than the examples.
-        power: of rho.
+        power: of rho in that.
+        damping: factor of rho^2 - 1 in what deviations are divided by.
         center: mean of the examples' v.
-        reach: largest deviation of these from it.
+        scale: factor of each column of v.
+        reach: largest deviation of the examples from their mean, in these units.
     """
 
     residual: Float[Tensor, "b n q"]
@@ -61,7 +68,9 @@ class StackFit(Fit):
     mean: Float[Tensor, "b 1 1 q"]
     limit: Float[Tensor, "b j 1 q"]
     power: Float[Tensor, "b j 1 1"]
+    damping: Float[Tensor, "b j 1 1"]
     center: Float[Tensor, "b 1 d"]
+    scale: Float[Tensor, "b 1 d"]
     reach: Float[Tensor, "b 1"]
 
 
@@ -75,6 +84,7 @@ class Stack(Kappa[StackFit, Reading]):
         trust: weights the answers of the kernels, then those of the corrected ones.
         which: the numbers of these answers among those that the trust knows.
         origins: of these answers; those of one origin do not vote for each other.
+        blocks: numbers of columns of v that have one unit; None if all have the same.
     """
 
     leaves_out = True
@@ -88,6 +98,7 @@ class Stack(Kappa[StackFit, Reading]):
         trust: Trust,
         which: Sequence[int],
         origins: Sequence[Hashable],
+        blocks: Sequence[int] | None = None,
     ):
         super().__init__()
         if len(bases) != len(corrections) or not all(0 <= b < len(kernels) for b in bases):
@@ -104,6 +115,7 @@ class Stack(Kappa[StackFit, Reading]):
         self.kernels, self.corrections = nn.ModuleList(kernels), nn.ModuleList(corrections)
         self.bases, self.trust = tuple(bases), trust
         self.which, self.origins = tuple(which), tuple(origins)
+        self.blocks = None if blocks is None else tuple(blocks)
         self.register_buffer("votes", votes_between(origins), persistent=False)
         self.chunk = min(kernel.chunk for kernel in (*kernels, *corrections))
 
@@ -153,9 +165,10 @@ class Stack(Kappa[StackFit, Reading]):
         found = [k(f, v) for k, f in zip(self._kernels(), fit.fits[:count], strict=True)]
         each = zip(self.bases, self._corrections(), fit.fits[count:], strict=True)
         found += [found[base] + kernel(f, v) for base, kernel, f in each]
-        rho = ((v - fit.center).norm(dim=-1) / fit.reach).clamp(min=1)[:, None, :, None]
+        size = ((v - fit.center) * fit.scale).norm(dim=-1)
+        rho = (size / fit.reach).clamp(1, LARGEST)[:, None, :, None]
         mean, limit = fit.mean.to(v), (fit.limit * rho**fit.power).to(v)
-        beyond = torch.stack(found, 1) - mean
+        beyond = (torch.stack(found, 1) - mean) / (1 + fit.damping * (rho**2 - 1)).to(v)
         return mean + torch.minimum(torch.maximum(beyond, -limit), limit)
 
     def forward(self, fit: StackFit, v: Float[Tensor, "b m d_v"]) -> Float[Tensor, "b m d_u"]:
@@ -169,6 +182,14 @@ class Stack(Kappa[StackFit, Reading]):
         answers = self.answers(fit, v).double()
         apart = disagreement(answers, self._weights(fit, answers))
         return fit.honesty[:, None, None] * torch.hypot(fit.size, apart)
+
+    def posteriors(self, fit: StackFit) -> list[tuple[float, Posterior]]:
+        """Those of the kernels that are Gaussian processes, by their weights among these."""
+        shares = fit.weights[0].mean(0).tolist()
+        each = zip(shares, self._kernels(), fit.fits, strict=False)
+        found = [(w, kernel.posteriors(own)) for w, kernel, own in each if w > LEAST_WEIGHT]
+        total = sum(w for w, own in found if own)
+        return [(w * part / total, posterior) for w, own in found for part, posterior in own]
 
     def _weights(self, fit: StackFit, answers: Float[Tensor, "b j m q"]) -> Float[Tensor, "b m j"]:
         """The weights of the answers at queries."""
@@ -202,10 +223,11 @@ class Stack(Kappa[StackFit, Reading]):
         overall = squares.sum((1, 2), keepdim=True) / (n * u.shape[2]) + 1e-300
         least = overall * PRIOR / (n + PRIOR)
         left = (squares.sum(1, keepdim=True) - squares) / (n - 1).clamp(min=1)
-        unit = residuals[:, 0].square().sum((1, 2)).clamp(min=1e-300)
+        rounding = ROUNDING * u.double().square().sum((1, 2))  # of u that does not vary
+        unit = torch.maximum(residuals[:, 0].square().sum((1, 2)), rounding).clamp(min=1e-300)
         own = capped(squares.sum(2), there.sum(1)).sum(1) / unit
         error = own.clamp(min=FLOOR) * weighing.shift.exp() if known is None else known.error
-        honesty = (error / own.clamp(min=1e-300)).clamp(0.25, 16).sqrt()
+        honesty = (error / own.clamp(min=1e-300)).clamp(0.25, 16) ** 0.25
         return StackFit(
             residual=residual.to(u),
             deviation=torch.hypot((left + least).sqrt(), disagreement(residuals, weights)),
@@ -218,7 +240,7 @@ class Stack(Kappa[StackFit, Reading]):
             honesty=honesty,
             size=(squares.sum(1, keepdim=True) / n + least).sqrt(),
             **(
-                limits_of(v.double(), u.double(), residuals, there)
+                limits_of(v.double(), u.double(), residuals, there, self.blocks or (v.shape[-1],))
                 if known is None
                 else {name: getattr(known, name) for name in LIMITS}
             ),

@@ -16,14 +16,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
+from typing import cast
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from .comparison import Compared, Comparison, centred_spectrum, evenly, without_each
-from .per_task import PerTask, TaskFit
+from .per_task import BatchFit, PerTask, TaskFit
+from .posterior import Posterior
 from .systems import identity_like
 
 RIDGES = tuple(10.0**k for k in range(-10, 3))
@@ -31,6 +33,7 @@ MOST = 1000  # examples that span an answer
 REFINERS, REFINEMENTS = 256, 3  # examples that compare a choice with its neighbours, and steps
 NEIGHBOURS = tuple((w, r) for w in (-1, 0, 1) for r in (-1, 0, 1))  # in width and ridge
 PART = 512  # examples beyond these that are answered at once
+REFINED = 1e-5  # ridges below which a solution is refined once
 DIRECT = 48  # examples up to which the eigendecomposition is solved with
 
 
@@ -82,6 +85,7 @@ class TunedRidge(PerTask[TunedFit]):
     def __init__(self, comparison: Comparison):
         super().__init__()
         self.comparison = comparison
+        self.ridges = tuple(ridge for ridge in RIDGES if ridge >= comparison.least_ridge)
 
     def fit_task(self, v: Float[Tensor, "n d"], u: Float[Tensor, "n q"]) -> TunedFit:
         compared = self.comparison.of(v)
@@ -107,6 +111,12 @@ class TunedRidge(PerTask[TunedFit]):
         points = self.comparison.metric(fit.choice.metric, v)
         return self._kernel(points, fit.points, fit.choice) @ fit.alpha + fit.intercept
 
+    def posteriors(self, fit: BatchFit) -> list[tuple[float, Posterior]]:
+        task = cast(TunedFit, fit.tasks[0])
+        kernel = partial(self._kernel, choice=task.choice)
+        embed = partial(self.comparison.metric, task.choice.metric)
+        return [(1.0, Posterior.of(embed, kernel, task.points, task.choice.ridge, task.alpha))]
+
     def _kernel(self, a: Tensor, b: Tensor, choice: Choice) -> Float[Tensor, "m n"]:
         return self.comparison.kernel(a, b, choice.unit, choice.width)
 
@@ -121,26 +131,27 @@ class TunedRidge(PerTask[TunedFit]):
 
         @cache
         def error(width: int, ridge: int) -> float:
-            if not (0 <= width < len(self.comparison.widths) and 0 <= ridge < len(RIDGES)):
+            if not (0 <= width < len(self.comparison.widths) and 0 <= ridge < len(self.ridges)):
                 return math.inf
             K = self.comparison.kernel(
                 points, points, compared.unit.detach(), self.comparison.widths[width]
             )
-            return float(ridge_solutions(K, RIDGES[ridge], numbers)[1].square().sum())
+            return float(ridge_solutions(K, self.ridges[ridge], numbers)[1].square().sum())
 
-        here = divmod(number, len(RIDGES))
+        here = divmod(number, len(self.ridges))
         for _ in range(REFINEMENTS):
             near = [(here[0] + w, here[1] + r) for w, r in NEIGHBOURS]
             best = min((here, *near), key=lambda choice: error(*choice))
             if best == here:
                 break
             here = best
-        return here[0] * len(RIDGES) + here[1]
+        return here[0] * len(self.ridges) + here[1]
 
     def _solve_chosen(self, compared: Compared, u: Tensor, number: int) -> TunedFit:
         """The fit with the width and ridge of a number among those of `_errors`."""
-        width, ridge = self.comparison.widths[number // len(RIDGES)], RIDGES[number % len(RIDGES)]
-        choice = Choice(compared.metric, compared.unit, width, ridge)
+        which, place = divmod(number, len(self.ridges))
+        width = self.comparison.widths[which]
+        choice = Choice(compared.metric, compared.unit, width, self.ridges[place])
         return self._solve(compared.points, u, choice, self._known(compared, width))
 
     def _known(self, compared: Compared, width: float) -> Spectrum | None:
@@ -156,7 +167,7 @@ class TunedRidge(PerTask[TunedFit]):
         values, vectors = compared.spectra
         if values.shape[-1] == 0:
             return values.new_zeros(1, 1)
-        ridges = torch.tensor(RIDGES, dtype=values.dtype, device=values.device)
+        ridges = torch.tensor(self.ridges, dtype=values.dtype, device=values.device)
         inverse = 1 / (values[:, None] + ridges[:, None])[..., None]  # (w, ridges, k, 1)
         alpha = vectors[:, None] @ (inverse * (vectors.mT @ numbers)[:, None])
         diagonal = vectors.square()[:, None] @ inverse
@@ -205,6 +216,8 @@ def ridge_solutions(
         sums = P.sum(1, keepdim=True)
         P = P - sums @ sums.mT / sums.sum()
         alpha = P @ numbers
+        if ridge < REFINED:  # an explicit inverse has lost digits
+            alpha = alpha + P @ (numbers - K @ alpha - ridge * alpha)
         return alpha, alpha / P.diagonal()[:, None]
     values, vectors = centred_spectrum(K) if known is None else known
     inverse = 1 / (values + ridge)[:, None]

@@ -76,7 +76,7 @@ GENERAL = GeneralRecipe(
     family=RandomOperators(),
     validation=RandomOperators(mechanisms=HELD_OUT),
     training=Training(
-        steps=7_500,
+        steps=12_000,
         lr=1.5e-3,
         muon_lr=0.0,
         tasks=6,

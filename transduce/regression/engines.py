@@ -7,21 +7,21 @@ interval, and knows its leave-one-out residuals at the examples.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from functools import lru_cache
+from functools import cached_property
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from .. import weights
 from ..bands import quantile
-from ..baselines import BASELINES, baseline
 from ..conditioned import ConditionedOperator
 from ..inputs import Functions, Pairs, Query
 from ..kernels import Answer
+from ..kernels.posterior import Posterior
 from ..spaces import Sampled, Space, Values, WithParameters
 from ..transducer import Transducer
 from ..types import Array, ExampleSet, Operator, Regressor, TransduceError
+from .groups import Residuals, parts_of, residuals_by_groups
 
 LARGEST = 1e140  # values
 Where = Tensor | None
@@ -33,28 +33,16 @@ def as_tensor(values: object) -> Tensor:
     return values.double() if isinstance(values, Tensor) else torch.from_numpy(np.array(values))
 
 
-@lru_cache(maxsize=8)
-def pretrained(name: str) -> Transducer:
-    """A bundled model, loaded once."""
-    return Transducer.from_pretrained(name)
-
-
-def regressor_for(name: str) -> Regressor:
-    """A baseline, a bundled model, or the model in a file."""
-    if name in BASELINES:
-        return baseline(name)
-    if name.endswith(".safetensors"):
-        return Transducer.from_pretrained(name)
-    if name not in weights.names():
-        raise TransduceError(
-            f"no model is called {name!r}; expected one of {', '.join(weights.names())}, a "
-            f".safetensors file, or a baseline: {', '.join(BASELINES)}."
-        )
-    return pretrained(name)
-
-
 class Engine(ABC):
-    """A conditioned regressor."""
+    """A conditioned regressor.
+
+    Attributes:
+        pairs: the examples.
+        O: the operator in the units of the regressor.
+    """
+
+    pairs: Pairs
+    O: Operator
 
     @abstractmethod
     def answer(self, query: Query, at: Where) -> Tensor:
@@ -64,14 +52,32 @@ class Engine(ABC):
     def band(self, query: Query, at: Where, level: float) -> tuple[Tensor, Tensor, Tensor]:
         """Images with a band that holds a share `level` of the values: mean, low, high."""
 
+    def unknown(self, query: Query) -> tuple[list[tuple[float, Posterior]], Tensor]:
+        """Covariances of what the examples leave unknown, with weights, and the queries as
+        vectors that these take."""
+        raise TransduceError(
+            "suggestions by a model of a family or a baseline; expected model='general', which "
+            "has the covariance of what is unknown. Regress with it."
+        )
+
     @property
     @abstractmethod
     def residuals(self) -> Tensor:
         """u minus the answer without each example, shape (n, channels, points)."""
 
+    @cached_property
+    def calibration(self) -> Residuals | None:
+        """What bands are calibrated by if there are groups: residuals without each group."""
+        groups, O = self.pairs.groups, self.O
+        if groups is None or not groups.several or not isinstance(O, ConditionedOperator):
+            return None
+        return residuals_by_groups(O, groups)
+
 
 class GeneralEngine(Engine):
     """A model that adapts to grids and units: the general model."""
+
+    O: ConditionedOperator
 
     def __init__(self, T: Transducer, pairs: Pairs):
         _check_squares(pairs)
@@ -104,7 +110,7 @@ class GeneralEngine(Engine):
         return _by_channel(self.O(self._query(query), at=at), self.U)
 
     def band(self, query: Query, at: Where, level: float) -> tuple[Tensor, Tensor, Tensor]:
-        parts = self.O.predict(self._query(query), band=level, at=at)
+        parts = self.O.predict(self._query(query), level, at, calibration=self.calibration)
         mean, low, high = (_by_channel(part, self.U) for part in parts)
         return mean, low, high
 
@@ -125,6 +131,16 @@ class GeneralEngine(Engine):
         v = T.encode(T.V, self._query(query), None, "v")[0]
         found = T.steps[-1].kappa.answers_by_name(self.O.fits[-1], v[None].double())
         return {name: u[0].unflatten(1, (self.U.channels, -1)) for name, u in found.items()}
+
+    def unknown(self, query: Query) -> tuple[list[tuple[float, Posterior]], Tensor]:
+        T = self.O.T
+        found = T.steps[-1].kappa.posteriors(self.O.fits[-1])
+        if not found:
+            raise TransduceError(
+                f"suggestions from {len(self.pairs)} examples whose mean is the answer; expected "
+                "some that kernels can fit. Run a few candidates at random first."
+            )
+        return found, T.encode(T.V, self._query(query), None, "v")[0].detach().double()
 
     @property
     def error(self) -> float:
@@ -193,12 +209,19 @@ class FamilyEngine(Engine):
     def band(self, query: Query, at: Where, level: float) -> tuple[Tensor, Tensor, Tensor]:
         if isinstance(self.O, ConditionedOperator) and self.O.T.leaves_out:
             v, x = self._asked(query)
-            parts = self.O.predict(v, band=level, at=at, x=x)
+            parts = self.O.predict(v, level, at, x, self.calibration)
             mean, low, high = (self._in_units(part) for part in parts)
             return mean, low, high
         mean = self.answer(query, at)
-        half = quantile(self.residuals.abs(), level)
+        half = quantile(self._residuals_by_groups().abs(), level)
         return mean, mean - half, mean + half
+
+    def _residuals_by_groups(self) -> Tensor:
+        """Those without the group of each example, if there are groups, of any regressor."""
+        groups, u = self.pairs.groups, as_tensor(self.pairs.u.values)
+        if groups is None or not groups.several:
+            return self.residuals
+        return torch.cat([self._without(np.flatnonzero(held), u) for held in parts_of(groups)])
 
     @property
     def residuals(self) -> Tensor:
@@ -213,13 +236,13 @@ class FamilyEngine(Engine):
     def _by_refitting(self, u: Tensor) -> Tensor:
         """Leave-one-out residuals of regressors that have none of their own."""
         n = len(self.pairs)
-        if n == 1:
-            return u
-        found, v = [], _plain(as_tensor(self.pairs.v.values)) / self.pairs.units[0]
-        for i in range(n):
-            O = self._regress(np.delete(np.arange(n), i))
-            found.append(u[i] - self._in_units(O(v[i : i + 1]))[0])
-        return torch.stack(found)
+        return u if n == 1 else torch.cat([self._without(np.array([i]), u) for i in range(n)])
+
+    def _without(self, rows: np.ndarray, u: Tensor) -> Tensor:
+        """The residuals of these examples when all of them are left out."""
+        v = _plain(as_tensor(self.pairs.v.values)) / self.pairs.units[0]
+        O = self._regress(np.delete(np.arange(len(u)), rows))
+        return u[rows] - self._in_units(O(v[rows]))
 
 
 def engine_for(regressor: Regressor, pairs: Pairs, name: str) -> Engine:

@@ -29,13 +29,13 @@ def regress(
     Args:
         v: inputs, one row for each function: array, list, tensor, DataFrame or DataArray of shape
             (n, points), or (n, channels, points) with fewer than 8 channels. Rows of fewer than 8
-            numbers without a grid are plain numbers. None if only parameters are given.
+            numbers without a grid are plain numbers. None if the parameters are the inputs.
         u: outputs, u[i] being the image of v[i].
         x: positions of the points of v and u, in your units, ascending or descending.
         x_v: positions of the points of v, in place of x.
         x_u: positions of the points of u, in place of x.
         channels: True, False or the number of channels, if shapes alone would be misread.
-        parameters: numbers that come with each pair, shape (n,) or (n, p).
+        parameters: numbers or categories that come with each pair, shape (n,) or (n, p).
         groups: a label for each pair. Errors are measured by leaving out whole groups.
         missing: "raise", or "drop" to leave out pairs with missing values.
         model: "general", a bundled model of a family ("adr"), a .safetensors file, or a baseline.
@@ -46,8 +46,6 @@ def regress(
     (5, 700)
     """
     _check_units(units, model)
-    if v is None:
-        v, parameters = parameters, None
     pairs = read_pairs(
         v,
         u,

@@ -3,10 +3,16 @@
     novelty(v) = min_i |v - v_i| / median_j min_{i != j} |v_j - v_i|
 
 A query like the examples scores about 1. Parameters count in units of their standard deviation,
-functions in units of theirs.
+functions in units of theirs. Answers come with a warning if v is also outside the examples:
+
+    |v - mean| > 1.5 (1 + 5 / n) max_i |v_i - mean|
+
+Of queries drawn like 20 examples or more, fewer than one in a thousand is.
 """
 
 from __future__ import annotations
+
+from functools import cached_property
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -16,36 +22,83 @@ from ..inputs.messages import caution, named
 
 FAR = 5.0  # novelty beyond which queries are warned of
 SAME = 1e-9  # of the largest distance: examples that are nearer are equal
+OUTSIDE, FEW = 1.5, 5  # the factor above, and how it grows with few examples
+MOST = 1000  # examples whose distances to their neighbours are measured
 
 
-def novelty_of(pairs: Pairs, query: Query) -> np.ndarray:
-    """The novelty of each query, shape (m,)."""
-    v, q = pairs.v.array, _on_grid(query, pairs.v)
-    unit = _unit(pairs.v)
-    own, asked = (f.reshape(len(f), -1) / unit for f in (v, q))
-    if pairs.parameters is not None and query.parameters is not None:
-        p, spread = pairs.parameters, pairs.parameters.std(0)
-        spread = np.where(spread > 0, spread, 1.0)
-        own = np.concatenate([own, p / spread], 1)
-        asked = np.concatenate([asked, query.parameters / spread], 1)
-    found: np.ndarray = cdist(asked, own).min(1) / _typical(own)
-    far = np.flatnonzero(found > FAR)
-    if len(far):
-        caution(
-            f"{named(far.tolist(), 'query row')}: more than {FAR:g} times as far from the "
-            "examples as these are from each other. Answers there are extrapolations: add "
-            "examples like them."
-        )
-    return found
+class Surroundings:
+    """The examples, as queries are compared with them.
+
+    Args:
+        pairs: the examples.
+    """
+
+    def __init__(self, pairs: Pairs):
+        self.pairs = pairs
+        self.unit, self.spread = _unit(pairs.v), np.ones(1)
+        if pairs.parameters is not None:
+            spread = pairs.parameters.std(0)
+            self.spread = _varying(spread, pairs.parameters.mean(0))
+        self.points = self._placed(pairs.v.array, pairs.parameters)
+        self.center = self.points.mean(0)
+        self.reach = OUTSIDE * (1 + FEW / len(pairs)) * self._from_center(self.points).max()
+
+    def novelty(self, query: Query) -> np.ndarray:
+        """The novelty of each query, shape (m,). Warns of queries far from the examples."""
+        found = self._novelty(self._asked(query))
+        _warn(found, np.flatnonzero(found > FAR))
+        return found
+
+    def check(self, query: Query) -> None:
+        """Warn of queries that are far from the examples and outside them. Distances to single
+        examples are computed for those that are outside alone."""
+        if len(self.points) == 1 or query.other_scale:
+            return
+        asked = self._asked(query)
+        outside = np.flatnonzero(self._from_center(asked) > self.reach)
+        if len(outside):
+            found = np.zeros(len(asked))
+            found[outside] = self._novelty(asked[outside])
+            _warn(found, np.flatnonzero(found > FAR))
+
+    @cached_property
+    def typical(self) -> float:
+        """The median distance of an example to the nearest other one that differs from it."""
+        own = self.points
+        rows = np.linspace(0, len(own) - 1, min(len(own), MOST)).round().astype(int)
+        between = cdist(own[rows], own)
+        between[between <= SAME * between.max()] = np.inf
+        nearest = between.min(1)
+        known = nearest[np.isfinite(nearest)]
+        return float(np.median(known)) if len(known) else _size(own)
+
+    def _novelty(self, asked: np.ndarray) -> np.ndarray:
+        found: np.ndarray = cdist(asked, self.points).min(1) / self.typical
+        return found
+
+    def _from_center(self, points: np.ndarray) -> np.ndarray:
+        found: np.ndarray = np.linalg.norm(points - self.center, axis=1)
+        return found
+
+    def _asked(self, query: Query) -> np.ndarray:
+        return self._placed(_on_grid(query, self.pairs.v), query.parameters)
+
+    def _placed(self, v: np.ndarray, parameters: np.ndarray | None) -> np.ndarray:
+        """Functions and parameters as points, each in units of the examples."""
+        points = v.reshape(len(v), -1) / self.unit
+        return points if parameters is None else np.hstack([points, parameters / self.spread])
 
 
-def _typical(own: np.ndarray) -> float:
-    """The median distance of an example to the nearest other one that differs from it."""
-    between = cdist(own, own)
-    between[between <= SAME * between.max()] = np.inf
-    nearest = between.min(1)
-    known = nearest[np.isfinite(nearest)]
-    return float(np.median(known)) if len(known) else _size(own)
+def _warn(novelty: np.ndarray, far: np.ndarray) -> None:
+    """Warn of these queries, the furthest ones by name."""
+    if not len(far):
+        return
+    worst = far[np.argsort(-novelty[far], kind="stable")].tolist()
+    caution(
+        f"{len(far)} of {len(novelty)} queries ({named(worst, 'row')}, furthest first): more than "
+        f"{FAR:g} times as far from the examples as these are from each other. Answers there are "
+        "extrapolations: add examples like them, and see O.novelty."
+    )
 
 
 def _unit(v: Functions) -> np.ndarray | float:
@@ -54,7 +107,12 @@ def _unit(v: Functions) -> np.ndarray | float:
     if v.layout.kind != "numbers":
         return _size(deviation) * deviation[0].size ** 0.5
     spread = np.sqrt(np.square(deviation).mean((0, 1)))
-    return np.where(spread > 0, spread, 1.0)
+    return _varying(spread, v.array.mean((0, 1)))
+
+
+def _varying(spread: np.ndarray, mean: np.ndarray) -> np.ndarray:
+    """The spread of columns; 1 for constant ones, whose spread is rounding."""
+    return np.where(spread > 1e-12 * np.abs(mean), spread, 1.0)
 
 
 def _on_grid(query: Query, examples: Functions) -> np.ndarray:

@@ -1,19 +1,18 @@
 """A regression as an ONNX graph in double precision, in the user's shapes and order of points.
 
-v (m, *shape)  ->  u (m, *shape)
+v (m, *shape), parameters (m, p) if there are any  ->  u (m, *shape)
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from ..exporting import Exported, Graph, between, write_onnx
 from ..files import PathLike, versions
-from ..inputs import Functions
+from ..inputs import Functions, read_query
 from ..spaces import Space
 from ..storage import check_writable
 from ..types import TransduceError
@@ -27,7 +26,7 @@ def export(O: RegressedOperator, path: PathLike, force: bool) -> Exported:
     """Write the operator, if ONNX Runtime gives the answers of torch.
 
     Args:
-        O: of the general model, without parameters.
+        O: of the general model.
         path: of the .onnx file.
         force: whether to replace a file.
     """
@@ -38,18 +37,15 @@ def export(O: RegressedOperator, path: PathLike, force: bool) -> Exported:
             f"exporting the model {O.model!r} through regress; expected the general model. "
             "Use Transducer.from_pretrained(...).regress(ExampleSet(v, u)).export."
         )
-    if pairs.parameters is not None:
-        raise TransduceError(
-            "exporting an operator with parameters; expected functions or numbers alone. Give "
-            "parameters as further columns of v, or keep the operator in Python."
-        )
     T, fits = engine.O.T, engine.O.fits
-    v = between(_as_given(pairs.v))
+    v, parameters = between(_as_given(pairs.v)), None
+    if pairs.parameters is not None:
+        parameters = between(as_tensor(pairs.parameters))
     with torch.no_grad():
-        u = as_tensor(np.asarray(O(v.numpy())))
+        u = _answered(O, v, parameters)
         graph = Graph(
             T,
-            lambda f: _arranged(f, pairs.v, T.V),
+            lambda f, p=None: _arranged(f, p, pairs.v, T.V),
             lambda f: T.query(fits, T.V.encode(f)[None])[-1][0],
             lambda c: _restored(c, pairs.u),
         )
@@ -58,25 +54,36 @@ def export(O: RegressedOperator, path: PathLike, force: bool) -> Exported:
     about = {"model": O.model, "examples": len(O), **versions()}
     for name, f in (("v", pairs.v), ("u", pairs.u)):
         about[f"{name}_at"] = [] if f.grid is None else [str(x) for x in f.grid.x]
-    return write_onnx(path, graph, v, u, max(1e-30, *map(float, sizes)), about)
+    if pairs.parameter_names:
+        about["parameters"] = list(pairs.parameter_names)
+    return write_onnx(path, graph, v, u, max(1e-30, *map(float, sizes)), about, parameters)
+
+
+def _answered(O: RegressedOperator, v: Tensor, parameters: Tensor | None) -> Tensor:
+    """What the operator answers to functions in the user's shape and order, in double precision."""
+    given = None if parameters is None else parameters.numpy()
+    query = read_query(O.pairs, v.numpy(), parameters=given)
+    return _restored(O.engine.answer(query, None).detach(), O.pairs.u)
 
 
 def _as_given(f: Functions) -> Tensor:
-    """Functions in the user's shape and order."""
-    return as_tensor(np.asarray(f.restore(f.array))).detach()
+    """Functions in the user's shape and order, in double precision."""
+    return _restored(as_tensor(f.array), f)
 
 
-def _arranged(f: Tensor, like: Functions, V: Space) -> Tensor:
-    """Functions by ascending x, in the shape that the space takes."""
+def _arranged(f: Tensor, parameters: Tensor | None, like: Functions, V: Space) -> Tensor:
+    """Functions by ascending x, with parameters, in the shape that the space takes."""
     layout = like.layout
     f = f.reshape(f.shape[0], layout.channels, layout.points)
     if layout.grid is not None and layout.grid.flipped:
         f = f.flip(-1)
+    if parameters is not None:
+        return torch.cat([f.flatten(1), parameters], 1)
     return f if V.channels > 1 else f.flatten(1)
 
 
 def _restored(c: Tensor, like: Functions) -> Tensor:
-    """Coefficients as functions in the user's shape and order."""
+    """Values by ascending x as functions in the user's shape and order."""
     layout = like.layout
     f = c.reshape(c.shape[0], layout.channels, layout.points)
     if layout.grid is not None and layout.grid.flipped:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
@@ -13,12 +12,20 @@ from torch import Tensor
 
 from ..exporting import Exported
 from ..files import PathLike
-from ..inputs import Functions, Grid, Pairs, Query, read_pairs, read_query
+from ..inputs import Grid, Pairs, Query, check_groups_present, read_pairs, read_query
+from ..inputs.categories import encoded
+from ..inputs.columns import in_order
+from ..inputs.messages import caution
 from ..types import Index, Regressor, TransduceError
 from . import onnx, saving
-from .engines import Engine, as_tensor, engine_for, regressor_for
-from .novelty import novelty_of
+from .engines import Engine, as_tensor, engine_for
+from .groups import ONE_GROUP, is_one_group
+from .joining import joined
+from .named import regressor_for
+from .novelty import Surroundings
 from .report import Report, report_of
+from .sensitivity import Sensitivity, sensitivity_of
+from .suggesting import suggested
 
 OUTSIDE = 1e-9  # of the interval, by rounding
 
@@ -39,6 +46,8 @@ class RegressedOperator:
         self.pairs, self.model = pairs, model
         self.regressor = regressor or regressor_for(model)
         self.engine: Engine = engine_for(self.regressor, pairs, model)
+        if is_one_group(pairs.groups):
+            caution(ONE_GROUP)
 
     def __len__(self) -> int:
         return len(self.pairs)
@@ -50,7 +59,7 @@ class RegressedOperator:
     def __call__(
         self, v: object, at: object = None, x: object = None, parameters: object = None
     ) -> object:
-        """The images of v.
+        """The images of v. Warns of queries far outside the examples.
 
         Args:
             v: inputs like those of the examples, on their grid or on another.
@@ -59,7 +68,7 @@ class RegressedOperator:
             x: positions of the points of v, if they differ from the examples'.
             parameters: one row for each query, if the examples have parameters.
         """
-        query, grid = read_query(self.pairs, v, x, parameters), self._grid(at)
+        query, grid = self._query(v, x, parameters), self._grid(at)
         return self._restored(self.engine.answer(query, _unit(grid)), query, grid)
 
     def predict(
@@ -83,21 +92,40 @@ class RegressedOperator:
             raise TransduceError(
                 f"band={band}; expected a share of the values between 0 and 1. Give band=0.9."
             )
-        query, grid = read_query(self.pairs, v, x, parameters), self._grid(at)
+        query, grid = self._query(v, x, parameters), self._grid(at)
         parts = self.engine.band(query, _unit(grid), band)
         mean, low, high = (self._restored(part, query, grid) for part in parts)
         return mean, low, high
 
-    def add(self, v: object, u: object, parameters: object = None) -> RegressedOperator:
-        """The operator of the examples and these pairs, which have the grids of the examples."""
+    def add(
+        self, v: object, u: object, parameters: object = None, groups: object = None
+    ) -> RegressedOperator:
+        """The operator of the examples and these pairs, which have the grids of the examples.
+
+        Args:
+            v: inputs of the new pairs.
+            u: their outputs.
+            parameters: one row for each new pair, if the examples have parameters.
+            groups: a label for each new pair, if the examples have groups; one that the examples
+                have stands for the same group.
+        """
+        check_groups_present(groups, self.pairs.groups)
         query = read_query(self.pairs, v, None, parameters)
+        pairs, names = self.pairs, self.pairs.parameter_names
+        parameters = in_order(encoded(parameters, pairs.levels, "parameters"), names, "parameters")
+        table = pairs.parameters is None and pairs.v.layout.kind == "numbers"
+        given = parameters if table and v is None else v
+        inputs: object = in_order(encoded(given, pairs.levels, "v"), pairs.v.layout.names, "v")
+        if table:
+            inputs, parameters = None, inputs
         more = read_pairs(
-            v,
-            u,
+            inputs,
+            in_order(u, pairs.u.layout.names, "u"),
             x_v=self._x("v"),
             x_u=self._x("u"),
-            channels=self.pairs.channels,
+            channels=pairs.channels,
             parameters=parameters,
+            groups=groups,
         )
         if more.u.layout.shape != self.pairs.u.layout.shape or not query.same_grid:
             raise TransduceError(
@@ -105,7 +133,7 @@ class RegressedOperator:
                 f"{more.u.layout.shape}; expected {self.pairs.v.layout.shape} and "
                 f"{self.pairs.u.layout.shape}, as the examples have. Interpolate them."
             )
-        return RegressedOperator(_joined(self.pairs, more), self.model, self.regressor)
+        return RegressedOperator(joined(self.pairs, more), self.model, self.regressor)
 
     def drop(self, which: Index) -> RegressedOperator:
         """The operator without some examples.
@@ -141,7 +169,46 @@ class RegressedOperator:
             x: positions of the points of v, as in a call.
             parameters: one row for each query, as in a call.
         """
-        return novelty_of(self.pairs, read_query(self.pairs, v, x, parameters))
+        return self._surroundings.novelty(read_query(self.pairs, v, x, parameters))
+
+    @cached_property
+    def _surroundings(self) -> Surroundings:
+        return Surroundings(self.pairs)
+
+    def _query(self, v: object, x: object, parameters: object) -> Query:
+        """Queries, with a warning of those that are far outside the examples."""
+        query = read_query(self.pairs, v, x, parameters)
+        self._surroundings.check(query)
+        return query
+
+    def suggest(
+        self, candidates: object, k: int = 1, x: object = None, parameters: object = None
+    ) -> np.ndarray:
+        """The numbers of the k candidates whose images would reduce the expected error most, in
+        the order in which to run them.
+
+        Args:
+            candidates: inputs like the examples' v, from which to choose; errors are expected
+                over all of them.
+            k: how many to choose.
+            x: positions of the points of the candidates, as in a call.
+            parameters: one row for each candidate, if the examples have parameters.
+        """
+        query = read_query(self.pairs, candidates, x, parameters)
+        m = len(query)
+        if not 1 <= k <= m:
+            raise TransduceError(f"k={k} of {m} candidates; expected a number from 1 to {m}.")
+        posteriors, vectors = self.engine.unknown(query)
+        return suggested(posteriors, vectors, k)
+
+    def sensitivity(self) -> Sensitivity:
+        """How much of the variation of u each input explains. Print it, or draw it with
+        `transduce.figures.sensitivity`."""
+        if len(self) < 3:
+            raise TransduceError(
+                f"{len(self)} examples; expected at least 3, whose inputs are exchanged. Give more."
+            )
+        return sensitivity_of(self)
 
     def save(self, path: PathLike, force: bool = False) -> None:
         """Write examples and model's name to a .safetensors file, which `transduce.load` reads.
@@ -214,23 +281,3 @@ class RegressedOperator:
 
 def _unit(grid: Grid | None) -> Tensor | None:
     return None if grid is None else torch.from_numpy(grid.unit)
-
-
-def _appended(f: Functions, g: Functions) -> Functions:
-    """The functions of both, in the kind of the first."""
-    values = torch.cat([as_tensor(f.values), as_tensor(g.values)])
-    kept = values if isinstance(f.values, Tensor) else values.detach().numpy()
-    return replace(f, values=kept, template=f.template.numbered(len(values)))
-
-
-def _joined(pairs: Pairs, more: Pairs) -> Pairs:
-    """The pairs and further ones, which belong to no group of the former."""
-    v, u = _appended(pairs.v, more.v), _appended(pairs.u, more.u)
-    groups = pairs.groups
-    if groups is not None:
-        groups = np.concatenate([groups, groups.max() + 1 + np.arange(len(more))])
-    parameters = pairs.parameters
-    if parameters is not None and more.parameters is not None:
-        parameters = np.concatenate([parameters, more.parameters])
-    rows = np.arange(len(pairs) + len(more))
-    return replace(pairs, v=v, u=u, parameters=parameters, groups=groups, rows=rows)

@@ -16,9 +16,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..inputs import Pairs, Query
+from ..inputs import Groups, Pairs, Query
 from ..kernels.general import BASELINES
-from .engines import Engine, FamilyEngine, GeneralEngine, as_tensor, engine_for, regressor_for
+from .engines import Engine, FamilyEngine, GeneralEngine, as_tensor, engine_for
+from .groups import ONE_GROUP, is_one_group, parts_of
+from .named import regressor_for
 
 if TYPE_CHECKING:
     from .operator import RegressedOperator
@@ -27,7 +29,6 @@ FEW = 5  # examples below which leave-one-out says little
 OUTLIER = 25.0  # squared error in units of the median from which an example is an outlier
 VISIBLE = 1e-4  # squared error in units of the variation of u below which there are no outliers
 OWN = "answer"  # the name of the answer among those of baselines
-FOLDS = 10  # groups are left out in at most so many parts
 NO_BETTER, WEAK = 0.95, 0.6  # errors from which the mean is as good, or may be
 COMPARED = ("mean", "kernel-ridge")  # with models of families
 
@@ -81,17 +82,18 @@ def report_of(O: RegressedOperator) -> Report:
     engine, u = O.engine, as_tensor(O.pairs.u.values).detach()
     residuals, n = engine.residuals.detach(), len(u)
     mean = (u - u.mean(0)) * n / (n - 1) if n > 1 else u
-    unit = mean.square().sum().clamp(min=1e-300)
+    unit = torch.maximum(mean.square().sum(), 1e-24 * u.square().sum()).clamp(min=1e-300)
     own = float(residuals.square().sum() / unit)
     baselines, weights, error = _of_engine(O, engine, unit, own)
-    grouped = O.pairs.groups is not None
-    if grouped:
-        error, baselines = _by_groups(O, baselines)
+    groups = O.pairs.groups
+    grouped = groups is not None and groups.several
+    if groups is not None and grouped:
+        error, baselines = _by_groups(O, groups, baselines)
         own = error
     outliers = _outliers(residuals, float(unit) / n)
     return Report(
         n=n,
-        reading=f"{O.pairs.v.layout} to {O.pairs.u.layout}, model {O.model!r}",
+        reading=f"{_reading(O.pairs)} to {O.pairs.u.layout.described}, model {O.model!r}",
         error=error,
         leave_one_out=own,
         baselines=baselines,
@@ -105,6 +107,12 @@ def report_of(O: RegressedOperator) -> Report:
             *_weakness(error, own, mean, residuals),
         ),
     )
+
+
+def _reading(pairs: Pairs) -> str:
+    """How the inputs were read."""
+    more = "" if pairs.parameters is None else f" with {pairs.parameters.shape[1]} parameters"
+    return pairs.v.layout.described + more
 
 
 def _of_engine(
@@ -122,17 +130,13 @@ def _of_engine(
     return {name: float(r.square().sum() / unit) for name, r in others.items()}, {}, own
 
 
-def _by_groups(O: RegressedOperator, baselines: Collection[str]) -> tuple[float, dict[str, float]]:
+def _by_groups(
+    O: RegressedOperator, groups: Groups, baselines: Collection[str]
+) -> tuple[float, dict[str, float]]:
     """Errors of the answer and of baselines when whole groups are left out."""
-    groups = O.pairs.groups
-    assert groups is not None
     u, variation = as_tensor(O.pairs.u.values).detach(), 0.0
     total = dict.fromkeys((OWN, *baselines), 0.0)
-    labels = np.unique(groups)
-    for part in np.array_split(labels, min(FOLDS, len(labels))):
-        held = np.isin(groups, part)
-        if held.all():
-            return float("nan"), dict.fromkeys(baselines, float("nan"))
+    for held in parts_of(groups):
         rest, asked = O.pairs.take(np.flatnonzero(~held)), O.pairs.take(np.flatnonzero(held))
         for name, answer in _answers(O, rest, Query(asked.v, asked.parameters), baselines).items():
             total[name] += float((answer.detach() - u[held]).square().sum())
@@ -169,8 +173,8 @@ def _noise(residuals: Tensor, mean: Tensor) -> float:
     if residuals.shape[-1] < 3:
         return float("nan")
     second = residuals[..., 2:] - 2 * residuals[..., 1:-1] + residuals[..., :-2]
-    size = mean.square().mean().clamp(min=1e-300)
-    return float((second.square().mean() / 6 / size).sqrt())
+    size = mean.square().mean()
+    return float((second.square().mean() / 6 / size).sqrt()) if size > 0 else float("nan")
 
 
 def _warnings(
@@ -181,6 +185,8 @@ def _warnings(
     O: RegressedOperator,
 ) -> list[str]:
     found = []
+    if is_one_group(O.pairs.groups):
+        found.append(ONE_GROUP)
     if n < FEW:
         found.append(f"{n} example{'s' * (n > 1)}: leave-one-out says little. Give 5 or more.")
     if outliers:

@@ -13,7 +13,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as serialise
 
 from ..files import PathLike, replacing
-from ..inputs import Functions, Grid, Layout, Pairs
+from ..inputs import Functions, Grid, Groups, Layout, Pairs
+from ..inputs.dates import from_json, to_json
 from ..inputs.templates import Template
 from ..storage import check_writable
 from ..types import TransduceError
@@ -32,34 +33,40 @@ def save(O: RegressedOperator, path: Path, force: bool) -> None:
     arrays: dict[str, torch.Tensor] = {
         name: as_tensor(getattr(pairs, name).values).detach().contiguous() for name in ("v", "u")
     }
-    for name in ("parameters", "groups"):
-        value = getattr(pairs, name)
-        if value is not None:
-            arrays[name] = torch.from_numpy(np.ascontiguousarray(value))
     about: dict[str, object] = {
         "model": O.model,
         "notes": list(pairs.notes),
         "channels": pairs.channels,
         "units": pairs.units,
+        "parameter_names": pairs.parameter_names,
+        "levels": dict(pairs.levels),
     }
+    others = {"parameters": pairs.parameters}
+    if pairs.groups is not None:
+        others["groups"], about["labels"] = pairs.groups.codes, pairs.groups.labels
     for name in ("v", "u"):
         layout = getattr(pairs, name).layout
         about[name] = _described(layout)
         if layout.grid is not None:
-            arrays[f"x_{name}"] = torch.from_numpy(np.ascontiguousarray(layout.grid.unit))
+            others[f"x_{name}"] = layout.grid.unit
+    for name, value in others.items():
+        if value is not None:
+            arrays[name] = torch.from_numpy(np.ascontiguousarray(value))
     with replacing(path) as temporary:
         temporary.write_bytes(serialise(arrays, {KIND: json.dumps(about)}))
 
 
 def _described(layout: Layout) -> dict[str, object]:
-    """A layout as JSON. Positions of dates are written as seconds since the first."""
-    names = ("kind", "shape", "channels", "points")
+    """A layout as JSON."""
+    names = ("kind", "shape", "channels", "points", "names")
     about: dict[str, object] = {name: getattr(layout, name) for name in names}
     grid = layout.grid
     if grid is not None:
-        first = grid.origin
-        origin = float(first) if isinstance(first, int | float | np.number) else 0.0
+        dates = to_json(grid.x)
+        numeric = grid.x.dtype.kind in "fi"
+        origin = float(grid.x[-1 if grid.flipped else 0]) if numeric else 0.0
         about |= {"origin": origin, "span": grid.span, "flipped": grid.flipped, "given": grid.given}
+        about |= {} if dates is None else {"dates": dates}
     return about
 
 
@@ -96,16 +103,31 @@ def load(path: PathLike) -> RegressedOperator:
 def _pairs(arrays: dict[str, np.ndarray], about: dict[str, Any]) -> Pairs:
     """The examples as they were read; they answer in numpy arrays."""
     v, u = (_functions(arrays[name], arrays.get(f"x_{name}"), about[name]) for name in ("v", "u"))
-    given = {name: arrays.get(name) for name in ("parameters", "groups")}
-    rows, notes = np.arange(len(v)), tuple(about["notes"])
-    units = tuple(about.get("units", (1.0, 1.0)))
-    return Pairs(v, u, **given, rows=rows, notes=notes, channels=about["channels"], units=units)
+    groups, codes = None, arrays.get("groups")
+    if codes is not None:
+        groups = Groups(codes, tuple(about.get("labels", range(int(codes.max()) + 1))))
+    return Pairs(
+        v,
+        u,
+        parameters=arrays.get("parameters"),
+        groups=groups,
+        rows=np.arange(len(v)),
+        notes=tuple(about["notes"]),
+        channels=about["channels"],
+        units=tuple(about.get("units", (1.0, 1.0))),
+        parameter_names=tuple(about.get("parameter_names", ())),
+        levels={name: tuple(levels) for name, levels in about.get("levels", {}).items()},
+    )
 
 
 def _functions(values: np.ndarray, unit: np.ndarray | None, about: dict[str, Any]) -> Functions:
-    layout = Layout(about["kind"], tuple(about["shape"]), about["channels"], about["points"])
+    shape, names = tuple(about["shape"]), tuple(about.get("names", ()))
+    layout = Layout(about["kind"], shape, about["channels"], about["points"], names=names)
     if unit is not None:
         origin, span, flipped = about["origin"], about["span"], about["flipped"]
         x = origin + span * (unit[::-1] if flipped else unit)
+        if "dates" in about:
+            x = from_json(about["dates"])
+            origin = x[-1 if flipped else 0]
         layout = replace(layout, grid=Grid(x, unit, flipped, origin, span, about["given"]))
     return Functions(values, layout, Template())

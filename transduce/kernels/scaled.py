@@ -1,0 +1,259 @@
+"""Kernel ridge regression with a length scale for each parameter.
+
+    u_hat(v) = k(v) alpha + c
+
+as in `tuned`, with the kernels of `length_scales`. Leave-one-out residuals keep the scales. With
+`own` > 0, each of so many leading principal components of u has scales of its own, and what they
+leave has others. Of many examples a part chooses the scales.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import cast
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from ..configs import Part
+from ..spaces import Sampled, Space, WithParameters
+from ..types import TransduceError
+from .comparison import evenly
+from .length_scales import PROFILES, Blocks, ColumnUnits, covariances, likeliest, split_scales
+from .per_task import BatchFit, PerTask, TaskFit
+from .posterior import Posterior
+from .tuned import MOST, PART, ridge_solutions, rotated
+
+CHOOSERS = 256  # examples that choose the scales where there are more
+MOST_BLOCKS = 32  # columns that have length scales
+ROUNDING = 1e-20  # share of the variation of u
+LEAST_SHARE = 1e-5  # of the variation of u in a component that has scales of its own
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Scales for all of u, and what they were chosen from.
+
+    Attributes:
+        v, u: the examples.
+        units: of the columns of v.
+        few: the numbers of the examples that have chosen.
+        D: their squared distances in each block.
+        products: their inner products.
+        theta: the scales, as `split_scales` takes them.
+    """
+
+    v: Float[Tensor, "n d"]
+    u: Float[Tensor, "n q"]
+    units: ColumnUnits
+    few: Tensor
+    D: Float[Tensor, "k s s"]
+    products: Float[Tensor, "s s"]
+    theta: Float[Tensor, " t"]
+
+
+class Scales(Part):
+    """A kernel with a length scale for each block of columns. Two ridges share one object, which
+    keeps the scales for the examples that it saw last.
+
+    Args:
+        V: space of the inputs.
+        profile: "product" or "additive".
+    """
+
+    def __init__(self, V: Space, profile: str):
+        super().__init__()
+        if profile not in PROFILES:
+            raise TransduceError(
+                f"profile={profile!r}; expected one of {', '.join(PROFILES)}. Name one of these."
+            )
+        self.V, self.profile = V, profile
+        self.blocks = Blocks(block_sizes(V))
+        self._last: Chosen | None = None
+
+    @torch.no_grad()
+    def of(self, v: Float[Tensor, "n d"], u: Float[Tensor, "n q"]) -> Chosen:
+        """The scales of the largest likelihood for all of u."""
+        last, v, u = self._last, v.detach().contiguous(), u.detach().contiguous()
+        if last is not None and torch.equal(last.v, v) and torch.equal(last.u, u):
+            return last
+        units = self.blocks.units(v)
+        few = _ordered(units.apply(v))[evenly(len(v), CHOOSERS)]
+        points = units.apply(v[few])
+        D, products = self.blocks.distances(points, points), points @ points.T
+        theta = likeliest(self.profile, D, products, rotated(u[few] - u[few].mean(0)))
+        found = Chosen(v, u, units, few, D, products, theta)
+        self._last = found
+        return found
+
+    @torch.no_grad()
+    def along(self, chosen: Chosen, part: Float[Tensor, "n q"]) -> Float[Tensor, " t"]:
+        """The scales of the largest likelihood for a part of u; those of all of u if that part is
+        only rounding."""
+        few, whole = part[chosen.few], chosen.u[chosen.few]
+        numbers = rotated(few - few.mean(0))
+        if numbers.square().sum() <= ROUNDING * (whole - whole.mean(0)).square().sum():
+            return chosen.theta
+        return likeliest(self.profile, chosen.D, chosen.products, numbers, chosen.theta)
+
+    def kernel(
+        self, theta: Float[Tensor, " t"], a: Float[Tensor, "m d"], b: Float[Tensor, "n d"]
+    ) -> Float[Tensor, "m n"]:
+        """k of all pairs of points in units."""
+        scales = self.split(theta.to(a))
+        return covariances(scales, self.blocks.distances(a, b), a @ b.T)
+
+    def split(self, theta: Float[Tensor, " t"]) -> dict[str, Tensor]:
+        """Lengths, ridge, slope and, of the additive kernel, shares."""
+        return split_scales(theta, self.profile, len(self.blocks.sizes))
+
+
+@dataclass(frozen=True)
+class Share:
+    """The part of u in some direction, and the kernel that answers it.
+
+    Attributes:
+        theta: the scales.
+        direction: a row of length 1; None for all of u that the other shares leave.
+        alpha: coefficients of the examples.
+    """
+
+    theta: Float[Tensor, " t"]
+    direction: Float[Tensor, "1 q"] | None
+    alpha: Float[Tensor, "k r"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScaledFit(TaskFit):
+    """What queries need.
+
+    Attributes:
+        units: of the columns of v.
+        points: the examples that span the answer, in these units.
+        shares: of u.
+        intercept: c.
+    """
+
+    units: ColumnUnits
+    points: Float[Tensor, "k d"]
+    shares: tuple[Share, ...]
+    intercept: Float[Tensor, " q"]
+
+
+ScaleChoice = tuple[Tensor, Tensor | None]
+"""Scales, and the direction of u that they are for."""
+
+
+class ScaledRidge(PerTask[ScaledFit]):
+    """Kernel ridge regression with length scales of the largest likelihood.
+
+    Args:
+        scales: the kernel.
+        own: number of principal components of u with scales of their own.
+    """
+
+    def __init__(self, scales: Scales, own: int = 0):
+        super().__init__()
+        self.scales, self.own = scales, own
+
+    def fit_task(self, v: Float[Tensor, "n d"], u: Float[Tensor, "n q"]) -> ScaledFit:
+        chosen = self.scales.of(v, u)
+        directions = self._directions(chosen.u)
+        choices: list[ScaleChoice] = [(chosen.theta, None)]
+        if directions:
+            parts = _parts(chosen.u - chosen.u.mean(0), directions)
+            each = zip(parts, [*directions, None], strict=True)
+            choices = [(self.scales.along(chosen, part), along) for part, along in each]
+        return self._solve(v, u, chosen.units, choices)
+
+    def refit_task(
+        self, fit: ScaledFit, v: Float[Tensor, "n d"], u: Float[Tensor, "n q"]
+    ) -> ScaledFit:
+        """ColumnUnits, scales and directions stay."""
+        return self._solve(v, u, fit.units, [(s.theta, s.direction) for s in fit.shares])
+
+    def answer_task(self, fit: ScaledFit, v: Float[Tensor, "m d"]) -> Float[Tensor, "m q"]:
+        points, answer = fit.units.apply(v), fit.intercept
+        for share in fit.shares:
+            part = self.scales.kernel(share.theta, points, fit.points) @ share.alpha
+            answer = answer + _along(part, share.direction)
+        return answer
+
+    def posteriors(self, fit: BatchFit) -> list[tuple[float, Posterior]]:
+        task = cast(ScaledFit, fit.tasks[0])
+        return [
+            (
+                1.0,
+                Posterior.of(
+                    task.units.apply,
+                    partial(self.scales.kernel, share.theta),
+                    task.points,
+                    float(self.scales.split(share.theta)["ridge"]),
+                    share.alpha,
+                ),
+            )
+            for share in task.shares
+        ]
+
+    def _directions(self, u: Float[Tensor, "n q"]) -> list[Float[Tensor, "1 q"]]:
+        """The leading principal components of u."""
+        if self.own < 1 or len(u) < 3:
+            return []
+        _, sizes, rows = torch.linalg.svd(u - u.mean(0), full_matrices=False)
+        squares = sizes.square()
+        count = min(self.own, int((squares > LEAST_SHARE * squares.sum()).sum()))
+        return list(rows[:count, None])
+
+    def _solve(
+        self, v: Tensor, u: Tensor, units: ColumnUnits, choices: list[ScaleChoice]
+    ) -> ScaledFit:
+        """Solve for the coefficients of each share, with the residuals of all examples."""
+        n, kept = len(v), evenly(len(v), MOST).to(v.device)
+        points, mean = units.apply(v[kept]), u[kept].mean(0)
+        parts = _parts(u[kept] - mean, [along for _, along in choices if along is not None])
+        shares, residual, intercept = [], torch.zeros_like(u[kept]), mean
+        for (theta, along), part in zip(choices, parts, strict=True):
+            K = self.scales.kernel(theta, points, points)
+            numbers = part if along is None else part @ along.T
+            alpha, left = ridge_solutions(K, float(self.scales.split(theta)["ridge"]), numbers)
+            residual = residual + _along(left, along)
+            intercept = intercept - _along((K @ alpha).mean(0), along)
+            shares.append(Share(theta, along, alpha))
+        fit = ScaledFit(
+            residual=residual if n > 1 else u,
+            units=units,
+            points=points,
+            shares=tuple(shares),
+            intercept=intercept,
+        )
+        if len(kept) == n:
+            return fit
+        others = torch.cat([self.answer_task(fit, part) for part in v.split(PART)])
+        return replace(fit, residual=(u - others).index_copy(0, kept, fit.residual))
+
+
+def _ordered(points: Float[Tensor, "n d"]) -> Tensor:
+    """The numbers of points in an order that does not depend on how they are given, so that
+    rounding in the optimiser does not either."""
+    direction = torch.cos(torch.arange(points.shape[1], dtype=points.dtype, device=points.device))
+    return (points @ direction).argsort()
+
+
+def block_sizes(V: Space) -> list[int]:
+    """Numbers of columns that share a length scale: curves are one block, and each number one."""
+    functions = V.functions if isinstance(V, WithParameters) else V
+    first = [functions.size] if isinstance(functions, Sampled) else [1] * functions.size
+    return first + [1] * (V.size - functions.size)
+
+
+def _parts(u: Float[Tensor, "n q"], directions: list[Tensor]) -> list[Float[Tensor, "n q"]]:
+    """The parts of u along each of the directions, and what they leave."""
+    parts = [(u @ along.T) @ along for along in directions]
+    return [*parts, u - sum(parts)] if parts else [u]
+
+
+def _along(part: Tensor, direction: Tensor | None) -> Tensor:
+    """A share of u as functions."""
+    return part if direction is None else part @ direction
