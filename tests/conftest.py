@@ -65,7 +65,7 @@ SLOW = (  # files and tests that `make quick` leaves out: each takes seconds
     "test_readme.py::test_code_blocks_run",
     "test_regression_operator.py::test_add_and_drop",
     "test_regression_operator.py::test_exported_operators",
-    "test_regression_operator.py::test_groups",
+    "test_regression_groups.py::test_groups",
     "test_regression_operator.py::test_saved_and_loaded",
     "test_representer.py::test_beyond_1024_examples_landmarks_are_used",
     "test_resampled_bands.py",
@@ -190,14 +190,14 @@ def general(monkeypatch):
     from regression_samples import small_general
 
     from transduce import weights
-    from transduce.regression import engines
+    from transduce.regression import named
 
-    bundled, known = engines.pretrained, weights.names()
+    bundled, known = named.pretrained, weights.names()
 
     def use(**options):
         T = small_general(**options)
         monkeypatch.setattr(
-            engines, "pretrained", lambda name: T if name == "general" else bundled(name)
+            named, "pretrained", lambda name: T if name == "general" else bundled(name)
         )
 
     monkeypatch.setattr(weights, "names", lambda: sorted({*known, "general"}))

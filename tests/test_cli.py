@@ -135,7 +135,9 @@ def test_regress_warns_in_one_line(asked, tmp_path):
 
 def test_regress_overwrites_only_with_force(asked, tmp_path):
     (tmp_path / "u.npz").write_text("precious")
-    assert "exists already" in fails(*asked())
+    said = fails(*asked())
+    assert "exists already. Give another path, or --force to replace it" in said
+    assert "force=True" not in said
     assert (tmp_path / "u.npz").read_text() == "precious"
     assert run(*asked(".npz", "--force")).exit_code == 0
     assert read_variable(tmp_path / "u.npz", "u").shape == (3, 33)
@@ -262,11 +264,11 @@ def test_regress_from_bad_files(asked, tmp_path):
     assert "should be npz by its suffix" in fails(*arguments)
     pairs.unlink()
     assert "there is no file" in fails(*arguments)
-    assert "'.csv'; expected one of .npz, .nc, .h5, .hdf5, .zarr" in fails(
-        *arguments, "--examples", tmp_path / "pairs.csv"
+    assert "'.xlsx'; expected one of .npz, .nc, .h5, .hdf5, .zarr" in fails(
+        *arguments, "--examples", tmp_path / "pairs.xlsx"
     )
     assert "is not a folder" in fails(*arguments, "--out", tmp_path / "missing" / "u.npz")
-    assert "'.txt'; expected one of" in fails(*arguments, "--out", tmp_path / "u.txt")
+    assert "'.doc'; expected one of" in fails(*arguments, "--out", tmp_path / "u.doc")
 
 
 def test_regress_with_a_bad_model(asked, model):

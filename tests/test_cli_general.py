@@ -157,3 +157,34 @@ def test_what_does_not_fit_is_said(tmp_path):
     ]:
         write_arrays(pairs, arrays, force=True)
         assert message in fails(*files, *more), message
+
+
+UNEVEN = 400 + 300 * np.linspace(0, 1, 101) ** 1.1
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".nc"])
+@pytest.mark.parametrize("x", [np.linspace(400, 700, 101), UNEVEN, UNEVEN[::-1].copy()])
+def test_models_of_families_take_positions_in_any_units_as_python_does(regress, suffix, x):
+    unit = np.abs(x - x[0]) / 300
+    waves = np.sin(np.pi * np.arange(1, 5)[:, None] * unit)
+    v, asked = RNG.normal(size=(13, 4)) @ waves, RNG.normal(size=(2, 4)) @ waves
+    v, asked = (f / np.abs(f).max() for f in (v, asked))
+    u = 0.5 * v
+    _, out = regress(
+        {"v": v, "u": u, "x": x}, {"v": asked, "x": x}, "--model", "adr", "--band", 0.9,
+        suffix=suffix,
+    )  # fmt: skip
+    O = transduce.regress(v, u, x=x, model="adr")
+    for name, expected in zip(("u", "u_low", "u_high"), O.predict(asked, x=x), strict=True):
+        np.testing.assert_allclose(read_variable(out, name), expected, rtol=1e-5, atol=1e-6)
+    if suffix == ".npz":
+        np.testing.assert_array_equal(read_variable(out, "x_u"), x)
+
+
+def test_parameters_of_a_file_are_exported(tmp_path):
+    parameters = RNG.normal(size=(12, 2))
+    write_arrays(tmp_path / "pairs.npz", {"v": V, "u": U, "x": X, "parameters": parameters})
+    files = ("--examples", tmp_path / "pairs.npz", "--out", tmp_path / "operator.onnx")
+    result = run("export", "--model", "general", *files)
+    assert result.exit_code == 0, result.output
+    assert "v (m, 24), parameters (m, 2) -> u (m, 24)" in result.stdout

@@ -226,7 +226,7 @@ def test_a_missing_variable_may_mean_another_domain(tmp_path):
     write_arrays(tmp_path / "days.nc", FIELDS)
     with pytest.raises(TransduceError, match=r"it has .*msl.*Models of other domains read other"):
         domain("functions").read_examples(of_functions(), tmp_path / "days.nc")
-    with pytest.raises(TransduceError, match=r"Name one .*, or rename it\.$"):
+    with pytest.raises(TransduceError, match=r"Name them, like --v t --u msl\.$"):
         read_examples(tmp_path / "days.nc")
 
 

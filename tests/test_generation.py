@@ -209,7 +209,7 @@ def test_an_unfinished_store_of_another_request(tmp_path):
         json.dumps({**Request(FAMILY, 1, 1, 0, "train").record(), "seed": 7})
     )
     with pytest.raises(
-        TransduceError, match=r"something else \(seed 7 there and 0 here\).*--force"
+        TransduceError, match=r"something else \(seed 7 there and 0 here\).*force=True"
     ):
         generate(FAMILY, tmp_path / "a.zarr", 1, 1, workers=1)
     generate(FAMILY, tmp_path / "a.zarr", 1, 1, workers=1, force=True)

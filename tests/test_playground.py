@@ -13,6 +13,7 @@ import pytest
 import torch
 from conftest import run
 from fastapi.testclient import TestClient
+from format_samples import WRITERS
 from sklearn.datasets import load_digits
 
 import transduce
@@ -214,6 +215,17 @@ def test_pairs_and_queries_may_come_in_two_files_as_the_command_line_takes_them(
     assert found["model"] == "adr-softmax" and found["low"] is None
 
 
+@pytest.mark.parametrize("name", [name for name in WRITERS if name.startswith("pairs")])
+def test_files_of_other_programs(ask, name, tmp_path):
+    WRITERS[name](tmp_path / name)
+    queries = b"signal_400,signal_402,signal_405,signal_409,signal_414,signal_420,signal_427,"
+    queries += b"signal_435\n1,2,3,4,3,2,1,0\n0,1,0,1,0,1,0,1\n"
+    files = [upload(name, (tmp_path / name).read_bytes()), upload("new.csv", queries)]
+    found = ask("data/regress", files=files)
+    assert (found["model"], found["n"], found["shape"]) == ("general", 6, [2, 8])
+    assert array(found["x"])[1] == pytest.approx(2 / 35, abs=1e-6)
+
+
 V9 = np.random.default_rng(0).normal(size=(5, 9))
 
 
@@ -247,7 +259,9 @@ def test_fields_are_answered_by_a_model_of_fields(ask):
 
 
 BAD_FILES = [
-    ([("notes.txt", b"hello")], "notes.txt is neither .npz nor .csv"),
+    ([("notes.docx", b"hello")], "notes.docx is of an unknown format; expected one of .npz, .nc"),
+    ([("notes.txt", b"hello")], "notes.txt holds text where numbers are expected"),
+    ([("a.mat", b"MATLAB 5.0 MAT-file")], "a.mat cannot be read"),
     ([("pairs.npz", b"PK not a zip")], "pairs.npz: the body of 12 bytes cannot be read as npz"),
     (
         [("pairs.npz", npz(v=np.zeros((2, 101)), w=np.zeros((2, 101))))],
@@ -274,7 +288,8 @@ BAD_FILES = [
         [("pairs.npz", npz(v=np.array([{}]), u=np.zeros((1, 9))))],
         "which is a pickle and is not read",
     ),
-    ([("a.csv", b"0,0.5,1\n0,1,0\n")], "begins with '0', and none with v, u or v_query"),
+    ([("a.csv", b"0,0.5,1\n0,1,0\n")], "found v; expected one file with the pairs, v and u"),
+    ([("a.csv", b"v_0,v_1,u_0,u_1\n1,2,3,\n")], "a.csv: 1 of 2 values of u are not finite"),
     ([("a.csv", b"v\r\n" * 4000)], "a.csv: the table has 4001 lines; expected at most 4000"),
     ([("a.csv", b"v\r" * 4000)], "a.csv: the table has 4001 lines"),
     ([("a.csv", b"v,0,1,0\nu,0,x,0\nv_query,0,1,0\n")], "a.csv: the table"),

@@ -42,6 +42,14 @@ archives = st.dictionaries(
 schemathesis.openapi.media_type(
     "application/x-npz", st.binary(max_size=50) | archives.map(write_npz)
 )
+tables = st.integers(1, 9).flatmap(
+    lambda n: st.lists(st.lists(numbers, min_size=n, max_size=n), min_size=1, max_size=4)
+)
+schemathesis.openapi.media_type(
+    "text/csv",
+    st.binary(max_size=50)
+    | tables.map(lambda rows: "\n".join(",".join(map(str, row)) for row in rows).encode()),
+)
 
 
 def described():

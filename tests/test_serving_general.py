@@ -2,6 +2,7 @@
 bounded."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from fastapi.testclient import TestClient
@@ -61,6 +62,22 @@ def test_the_default_takes_any_grids_and_units(server, send):
     arrays = read_npz(answer.content, 2**20)
     for name, end in zip(("u", "low", "high"), O.predict(QUERIES, band=0.8), strict=True):
         np.testing.assert_allclose(arrays[name], end, rtol=1e-8)
+
+
+def as_csv(**arrays):
+    """Columns named by variable and position."""
+    tables = [pd.DataFrame(a, columns=[f"{name}_{x}" for x in X]) for name, a in arrays.items()]
+    text = pd.concat(tables, axis=1).to_csv(index=False)
+    return {"content": text.encode(), "headers": {"content-type": "text/csv"}}
+
+
+def test_tables(server):
+    made = post(server, "/operators", as_csv, v=V, u=U)
+    answer = post(server, f"/operators/{made['id']}/predict", as_csv, v=QUERIES)
+    np.testing.assert_allclose(answer["u"], regressed(x=X)(QUERIES), rtol=1e-8)
+    bad = {"content": b"v_0,v_1,u_0\n1,2\n", "headers": {"content-type": "text/csv"}}
+    answer = server.post("/operators", **bad)
+    assert answer.status_code == 422 and "line 2 of the table has 2 cells" in answer.text
 
 
 def test_parameters_channels_and_numbers(server):

@@ -108,7 +108,7 @@ def test_xarray_keeps_its_dimensions_coordinates_and_attributes(tmp_path):
 
 def test_nothing_is_overwritten_without_force(path):
     write_arrays(path, {"v": V})
-    with pytest.raises(TransduceError, match=r"exists already.*--force"):
+    with pytest.raises(TransduceError, match=r"exists already\. Give another path, or force=True"):
         write_arrays(path, {"v": U})
     np.testing.assert_array_equal(read_variable(path, "v"), V)
     write_arrays(path, {"v": U}, force=True)
@@ -152,7 +152,7 @@ def test_targets_that_cannot_be_written(tmp_path):
     (tmp_path / "thesis.zarr").mkdir()
     (tmp_path / "thesis.zarr" / "chapter").write_text("")
     for target, message in {
-        "u.csv": r"'.csv'; expected one of .npz, .nc, .h5, .hdf5, .zarr",
+        "u.xlsx": r"'.xlsx'; expected one of .npz, .nc, .h5, .hdf5, .zarr",
         "missing/u.npz": "missing is not a folder",
         "file/u.npz": "file is not a folder",
         "thesis.zarr": "folder of other things",
@@ -170,9 +170,9 @@ def test_a_missing_file(path):
 
 def test_an_unknown_suffix(tmp_path):
     with pytest.raises(
-        TransduceError, match=r"'.csv'; expected one of .npz, .nc, .h5, .hdf5, .zarr"
+        TransduceError, match=r"'.xlsx'; expected one of .npz, .nc, .h5, .hdf5, .zarr"
     ):
-        read_examples(tmp_path / "a.csv")
+        read_examples(tmp_path / "a.xlsx")
 
 
 def test_a_missing_variable(path):

@@ -1,5 +1,5 @@
-"""The command line: transduce regress | train | generate | evaluate | reproduce | export | serve |
-play.
+"""The command line: transduce regress | inspect | train | generate | evaluate | reproduce |
+export | serve | play.
 
 Bad input ends in one line, `transduce: error: ...`, and exit code 2. The commands import what
 takes long, so that `--version` and `--help` import neither torch nor xarray."""
@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from .inspecting import inspect
 from .measuring import evaluate, reproduce
 from .printing import complain, say
 from .regressing import export, regress
@@ -65,6 +66,7 @@ def root(
 
 EXAMPLES: dict[Callable[..., None], str] = {  # in the order of --help
     regress: "transduce regress --examples pairs.npz --queries v.npz --out u.npz --band 0.9",
+    inspect: "transduce inspect pairs.csv",
     train: (
         "transduce train adr --out runs/adr    (on two processes: torchrun "
         "--nproc-per-node 2 -m transduce train adr)"

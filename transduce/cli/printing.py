@@ -8,10 +8,15 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
+OPTIONS = {"force=True": "--force"}  # arguments that messages name, as the shell has them
+
 
 def complain(kind: str, message: object) -> None:
-    """Print an error or a warning as one line."""
-    print(f"transduce: {kind}: {' '.join(str(message).split())}", file=sys.stderr)
+    """Print an error or a warning as one line, with the options of the shell."""
+    line = " ".join(str(message).split())
+    for argument, option in OPTIONS.items():
+        line = line.replace(argument, option)
+    print(f"transduce: {kind}: {line}", file=sys.stderr)
 
 
 def say(line: str) -> None:

@@ -26,8 +26,9 @@ if TYPE_CHECKING:
 
 # Domains by name. Each is `DOMAIN` in the module of its name; the text says what files it reads.
 READS = {
-    "curves": "v and u of shape (n, points), (n, channels, points) or (n, numbers) in .npz, .nc, "
-    ".h5 or .zarr, and, if wanted, positions x, or x_v and x_u, in any units, and parameters",
+    "curves": "v and u of shape (n, points), (n, channels, points) or (n, numbers) in any "
+    "format (.npz, .nc, .h5, .zarr, .csv, .mat, .npy, .parquet, .rda), and, if wanted, positions "
+    "x, or x_v and x_u, in any units, and parameters",
     "functions": "v and u of shape (n, *grid) in the same formats",
     "images": "v (n, pixels) from 0 to 1 and u (n, classes) one-hot, in the same formats",
     "climate": "temperature and pressure in NetCDF or Zarr, one file or more, as t.nc,msl.nc",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
 if TYPE_CHECKING:
     from ..files import PathLike
+    from ..storage import Choice
     from ..types import Array
 
 R = TypeVar("R")
@@ -30,6 +31,8 @@ class Request:
         at: answer on a uniform grid of this many points; default: the grid of the examples' u.
         band: the share of the values that the written band should hold; default: no band.
         missing: "drop" leaves out pairs with missing values; default: they are refused.
+        outputs: the file of outputs, if the file of examples has inputs alone.
+        columns: whether functions are the columns of arrays, and not the rows.
     """
 
     v: str | None = None
@@ -38,6 +41,15 @@ class Request:
     at: int | None = None
     band: float | None = None
     missing: str | None = None
+    outputs: PathLike | None = None
+    columns: bool = False
+
+    @property
+    def choice(self) -> Choice:
+        """Which variables of which files to read."""
+        from ..storage import Choice
+
+        return Choice(self.v, self.u, self.outputs, self.columns)
 
 
 DEFAULTS = Request()

@@ -50,7 +50,8 @@ class Climate(Domain["Transducer", ExampleSet, "ConditionedOperator"]):
         self, T: Transducer, source: PathLike, request: Request = DEFAULTS
     ) -> ExampleSet:
         _check_grid_is_default(T, request)
-        return _pairs(T, open_climate(_files(source), v=request.v, u=request.u))
+        files = source if request.outputs is None else f"{source},{request.outputs}"
+        return _pairs(T, open_climate(_files(files), v=request.v, u=request.u))
 
     def read_queries(
         self,

@@ -7,16 +7,23 @@ x_v."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, cast
 
 from ..inputs import Pairs, read_pairs
 from ..regression import RegressedOperator
-from ..storage import OpenFile, opened
+from ..storage import (
+    MissingVariableError,
+    OpenFile,
+    as_vector,
+    opened,
+    opened_pairs,
+    opened_queries,
+)
 from ..transducer import Transducer
-from ..types import Array, Regressor
+from ..types import Array, Regressor, TransduceError
 from .base import DEFAULTS, Domain, Queries, Request, ends_of
-from .functions import hint
 
 if TYPE_CHECKING:
     from ..files import PathLike
@@ -37,8 +44,8 @@ class Curves(Domain[Regressor, Pairs, RegressedOperator]):
         """Curves may have any finite values, which `read_pairs` checks."""
 
     def read_examples(self, T: Regressor, source: PathLike, request: Request = DEFAULTS) -> Pairs:
-        with hint(), opened(source) as file:
-            arrays = {key: file.fetch(getattr(request, key) or key) for key in "vu"}
+        with hint(), opened_pairs(source, request.choice) as file:
+            arrays = {key: file.fetch(key) for key in "vu"}
             x = _positions(file, arrays, request)
             parameters, groups = (_optional(file, (name,)) for name in (PARAMETERS, GROUPS))
         return read_pairs(
@@ -55,8 +62,8 @@ class Curves(Domain[Regressor, Pairs, RegressedOperator]):
     def read_queries(
         self, T: Regressor, source: PathLike, examples: Pairs, request: Request = DEFAULTS
     ) -> Queries:
-        with hint(), opened(source) as file:
-            v = file.fetch(request.v or "v")
+        with hint(), opened_queries(source, request.choice) as file:
+            v = file.fetch("v")
             x = _positions(file, {"v": v}, request)
             return Queries(v, x.get("x_v", x.get("x")), _optional(file, (PARAMETERS,)))
 
@@ -97,6 +104,28 @@ class Curves(Domain[Regressor, Pairs, RegressedOperator]):
 DOMAIN = Curves()
 
 
+@contextmanager
+def hint() -> Iterator[None]:
+    """Adds to the error of a missing variable that the model may be of the wrong domain."""
+    try:
+        yield
+    except MissingVariableError as error:
+        raise TransduceError(
+            f"{error} Models of other domains read other files: see transduce regress --help."
+        ) from None
+
+
+def own_positions(source: PathLike) -> list[Array]:
+    """The positions of v alone and of u alone that a file holds.
+
+    Args:
+        source: the file.
+    """
+    with opened(source) as file:
+        found = [_optional(file, names) for names in POSITIONS.values()]
+    return [x for x in found if x is not None]
+
+
 def _optional(file: OpenFile, names: Sequence[str]) -> Array | None:
     """The first of these variables that the file has."""
     return next((file.fetch(name) for name in names if name in file.names), None)
@@ -111,7 +140,7 @@ def _positions(file: OpenFile, arrays: dict[str, Array], request: Request) -> di
         request: names x, if it has another name.
     """
     own = {key: _optional(file, POSITIONS[key]) for key in arrays}
-    x = _optional(file, ("x",)) if request.x is None else file.fetch(request.x)
+    x = _optional(file, ("x",)) if request.x is None else as_vector(file.fetch(request.x))
     if x is not None:
         along = [key for key, f in arrays.items() if _last_dimension(f) == _last_dimension(x) != ""]
         if not along and all(positions is None for positions in own.values()):

@@ -1,20 +1,22 @@
 """Functions on uniform grids or at scattered sensors, and any other arrays without more structure.
 
-Files hold v and u of shape (n, *grid), and positions x if sensors are scattered; see `storage`."""
+Files hold v and u of shape (n, *grid), and positions x if sensors are scattered; see `storage`.
+Positions in [0, 1] are those of the model. Functions of one variable at other positions are read as
+curves: the interval of x becomes [0, 1], as `transduce.regress` does it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Union
 
 import numpy as np
 
-from ..inputs import read_pairs
+from ..inputs import Pairs, read_pairs
 from ..regression import RegressedOperator
-from ..storage import MissingVariableError, read_examples, read_functions
+from ..storage import read_examples, read_functions
 from ..types import Array, ExampleSet, TransduceError
 from .base import DEFAULTS, Domain, Queries, Request, ends_of
+from .curves import DOMAIN as CURVES
+from .curves import hint, own_positions
 
 if TYPE_CHECKING:
     from ..conditioned import ConditionedOperator
@@ -22,8 +24,8 @@ if TYPE_CHECKING:
     from ..transducer import Transducer
 
 
-class Functions(Domain["Transducer", ExampleSet, "ConditionedOperator"]):
-    """The domain of every model that names no other."""
+class Arrays(Domain["Transducer", ExampleSet, "ConditionedOperator"]):
+    """Functions on the grid of a model, or at sensors in [0, 1]."""
 
     name = "functions"
 
@@ -37,7 +39,9 @@ class Functions(Domain["Transducer", ExampleSet, "ConditionedOperator"]):
         self, T: Transducer, source: PathLike, request: Request = DEFAULTS
     ) -> ExampleSet:
         with hint():
-            return read_examples(source, request.v or "v", request.u or "u", request.x or "x")
+            return read_examples(
+                source, request.v, request.u, request.x or "x", request.outputs, request.columns
+            )
 
     def read_queries(
         self,
@@ -48,7 +52,9 @@ class Functions(Domain["Transducer", ExampleSet, "ConditionedOperator"]):
     ) -> Queries:
         scattered = examples.x is not None
         with hint():
-            return Queries(*read_functions(source, request.v or "v", request.x or "x", scattered))
+            return Queries(
+                *read_functions(source, request.v, request.x or "x", scattered, request.columns)
+            )
 
     def regress(self, T: Transducer, examples: ExampleSet, name: str = "") -> ConditionedOperator:
         return T.regress(examples)
@@ -80,7 +86,65 @@ class Functions(Domain["Transducer", ExampleSet, "ConditionedOperator"]):
         return str(RegressedOperator(pairs, name, O.T).report())
 
 
+ARRAYS = Arrays()
+Examples = ExampleSet | Pairs
+Answering = Union["ConditionedOperator", RegressedOperator]
+
+
+class Functions(Domain["Transducer", Examples, Answering]):
+    """The domain of every model that names no other."""
+
+    name = "functions"
+
+    def check_model(self, T: Transducer) -> None:
+        ARRAYS.check_model(T)
+
+    def check(self, T: Transducer, examples: Examples) -> None:
+        """Functions may have any finite values, which `T.regress` checks."""
+
+    def read_examples(
+        self, T: Transducer, source: PathLike, request: Request = DEFAULTS
+    ) -> Examples:
+        examples = ARRAYS.read_examples(T, source, request)
+        if _in_other_units(T, examples, source):
+            return CURVES.read_examples(T, source, request)
+        return examples
+
+    def read_queries(
+        self, T: Transducer, source: PathLike, examples: Examples, request: Request = DEFAULTS
+    ) -> Queries:
+        if isinstance(examples, Pairs):
+            return CURVES.read_queries(T, source, examples, request)
+        return ARRAYS.read_queries(T, source, examples, request)
+
+    def regress(self, T: Transducer, examples: Examples, name: str = "") -> Answering:
+        if isinstance(examples, Pairs):
+            return CURVES.regress(T, examples, name)
+        return ARRAYS.regress(T, examples, name)
+
+    def answer(
+        self, O: Answering, queries: Queries, request: Request = DEFAULTS
+    ) -> dict[str, Array]:
+        if isinstance(O, RegressedOperator):
+            return CURVES.answer(O, queries, request)
+        return ARRAYS.answer(O, queries, request)
+
+    def report(self, O: Answering, name: str = "") -> str:
+        if isinstance(O, RegressedOperator):
+            return CURVES.report(O, name)
+        return ARRAYS.report(O, name)
+
+
 DOMAIN = Functions()
+
+
+def _in_other_units(T: Transducer, examples: ExampleSet, source: PathLike) -> bool:
+    """Whether functions of one variable have positions that are not in [0, 1]."""
+    if T.V.dims != 1 or T.V.vectors:
+        return False
+    given = [*own_positions(source), *([] if examples.x is None else [examples.x])]
+    found = [np.asarray(x) for x in given]
+    return any(x.dtype.kind in "Mm" or x.min() < 0 or x.max() > 1 for x in found if x.size)
 
 
 def check_vector_model(T: Transducer) -> None:
@@ -93,14 +157,3 @@ def check_vector_model(T: Transducer) -> None:
             "coefficients are free. Use 'adr', or vectors=False with model='general', which takes "
             "any columns."
         )
-
-
-@contextmanager
-def hint() -> Iterator[None]:
-    """Adds to the error of a missing variable that the model may be of the wrong domain."""
-    try:
-        yield
-    except MissingVariableError as error:
-        raise TransduceError(
-            f"{error} Models of other domains read other files: see transduce regress --help."
-        ) from None

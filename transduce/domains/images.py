@@ -8,10 +8,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from ..storage import read_variable
+from ..storage import opened_pairs
 from ..types import Array, ExampleSet, TransduceError, to_tensor
 from .base import DEFAULTS, Queries, Request
-from .functions import Functions
+from .curves import hint
+from .functions import Arrays
 
 if TYPE_CHECKING:
     from ..files import PathLike
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 ROUNDING = 1e-6  # by which pixels may lie outside [0, 1]
 
 
-class Images(Functions):
+class Images(Arrays):
     """Files are those of functions; pixels and classes are checked as well."""
 
     name = "images"
@@ -40,8 +41,9 @@ class Images(Functions):
     def read_examples(
         self, T: Transducer, source: PathLike, request: Request = DEFAULTS
     ) -> ExampleSet:
-        u = request.u or "u"  # read first: an ExampleSet refuses labels without saying one-hot
-        check_classes(read_variable(source, u), f"{u} in {source}", T.U.size)
+        with hint(), opened_pairs(source, request.choice) as file:
+            u = file.fetch("u")  # checked first: an ExampleSet refuses labels, but not by one-hot
+        check_classes(u, f"{request.u or 'u'} in {request.outputs or source}", T.U.size)
         examples = super().read_examples(T, source, request)
         check_pixels(examples.v, f"{request.v or 'v'} in {source}")
         return examples

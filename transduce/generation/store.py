@@ -83,7 +83,7 @@ def prepare(unfinished: Path, request: Request, force: bool) -> None:
             )
             raise TransduceError(
                 f"{unfinished.name} is the unfinished generation of something else ({other}). "
-                "Ask for that again to finish it, or give --force (force=True) to start again."
+                "Ask for that again to finish it, or give force=True to start again."
             )
     shutil.rmtree(unfinished, ignore_errors=True)
     (unfinished / "done").mkdir(parents=True)

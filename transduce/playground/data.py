@@ -1,17 +1,19 @@
 """The tab of one's own data: pairs and queries in files, the regression's answers back. Nothing is
 stored.
 
-An .npz file holds `v` and `u`, and `v_query` next to them or `v` in a file of its own. It may hold
-positions `x`, or `x_v` and `x_u`, and `parameters` (with `parameters_query` next to `v_query`). A
-.csv file has a function in each row, whose first cell says what it is: v,
-u or v_query."""
+Files of every format that `transduce regress` reads are taken. They hold `v` and `u`, and `v_query`
+next to them or `v` in a file of its own. They may hold positions `x`, or `x_v` and `x_u`, and
+`parameters` (with `parameters_query` next to `v_query`). In a table, columns say what they are, as
+v_0, v_1, ..., or the first cell of each row does: v, u or v_query."""
 
 from __future__ import annotations
 
 import base64
 import binascii
 import io
+import re
 import time
+from pathlib import Path
 from typing import Annotated
 
 import numpy as np
@@ -21,6 +23,7 @@ from .. import weights
 from ..families import AdvectionDiffusionReaction
 from ..random_fields import generator_for
 from ..serving.bodies import TooLargeError, read_csv, read_npz, write_npz
+from ..serving.files import read_file
 from ..serving.warned import collecting_warnings
 from ..types import TransduceError
 from .answering import Answer, Data, answer, check
@@ -30,6 +33,7 @@ from .packing import packed
 BYTES = 32 * 2**20  # of the arrays of a file, unpacked
 MOST = 1000  # pairs, and queries
 LINES = 4 * MOST  # of a table, some of which may be neither
+FIRST_CELL = re.compile(rb'^(\xef\xbb\xbf)?\s*"?(v|u|v_query)"?\s*([,;\t\r\n]\s*[-+.\d]|[\r\n])')
 KINDS = ("v", "u", "v_query")
 OPTIONAL = ("x", "x_v", "x_u", "parameters")
 FIRST = ("general", "adr", "burgers", "images")  # the order in which models are tried
@@ -59,15 +63,21 @@ def arrays_of(upload: Upload) -> dict[str, np.ndarray]:
             f"the content of {upload.name} is not base64. Send its bytes in that."
         ) from None
     suffix = upload.name.lower().rpartition(".")[2]
-    if suffix not in ("npz", "csv"):
-        raise TransduceError(
-            f"{upload.name} is neither .npz nor .csv; expected one of these. Convert it, or use "
-            "`transduce regress`."
-        )
     try:
-        return read_npz(body, BYTES) if suffix == "npz" else _kinds(body)
+        if suffix == "npz":
+            return read_npz(body, BYTES)
+        if suffix == "csv" and _is_marked(body):
+            return _kinds(body)
+        return read_file(upload.name, body, BYTES)
     except TransduceError as error:
-        raise TransduceError(f"{upload.name}: {error}") from None
+        about = str(error)
+        name = Path(upload.name).name
+        raise TransduceError(about if name in about else f"{name}: {about}") from None
+
+
+def _is_marked(body: bytes) -> bool:
+    """Whether the first cell of the first row says what the row is."""
+    return FIRST_CELL.match(body) is not None
 
 
 def _kinds(body: bytes) -> dict[str, np.ndarray]:
@@ -102,7 +112,7 @@ def read(uploads: list[Upload]) -> Data:
     if len(paired) != 1 or "v" not in paired[0]:
         raise TransduceError(
             f"found {', '.join(names) or 'nothing'}; expected one file with the pairs, v and u. "
-            "Name them so."
+            "Name them so, in a table as v_0, v_1, ..., u_0, u_1, ..."
         )
     asked = [table for table in (paired[0], *rest) if "v_query" in table] or [
         {"v_query": table["v"]} | table for table in rest if "v" in table

@@ -8,8 +8,8 @@ out.
     GET    /operators/{id}, /models, /health, /openapi.json
     DELETE /operators/{id}
 
-Bodies are JSON or npz, by Content-Type; predictions are either, by Accept. Regressions and
-predictions run in threads."""
+Bodies are JSON, npz or CSV, by Content-Type; predictions are JSON or npz, by Accept. Regressions
+and predictions run in threads."""
 
 from __future__ import annotations
 

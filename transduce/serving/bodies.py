@@ -123,7 +123,7 @@ def _read_entry(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> np.ndarray:
     array = np.frombuffer(content, dtype, offset=stream.tell()).reshape(
         shape, order="F" if fortran else "C"
     )
-    return _finite(array.astype(dtype.newbyteorder("=")), name)
+    return finite(array.astype(dtype.newbyteorder("=")), name)
 
 
 def read_json(body: bytes, most: int) -> dict[str, object]:
@@ -180,7 +180,7 @@ def _array(values: list, name: str) -> np.ndarray:
             "numbers."
         )
     try:
-        return _finite(np.array(values, np.float64).reshape(shape), name)
+        return finite(np.array(values, np.float64).reshape(shape), name)
     except OverflowError:
         raise TransduceError(
             f"{name} holds a whole number that is too large for a floating-point one. Send "
@@ -226,7 +226,7 @@ def read_csv(body: bytes, most: int) -> np.ndarray:
             "equal length, numbers like 0.5 with commas "
             "between."
         ) from None
-    return _finite(table, "the table")
+    return finite(table, "the table")
 
 
 def _is_number(cell: str) -> bool:
@@ -237,7 +237,8 @@ def _is_number(cell: str) -> bool:
     return True
 
 
-def _finite(array: np.ndarray, name: str) -> np.ndarray:
+def finite(array: np.ndarray, name: str) -> np.ndarray:
+    """The array; raises an error if a value is NaN or infinite."""
     if not np.isfinite(array).all():
         count = int((~np.isfinite(array)).sum())
         raise TransduceError(

@@ -9,14 +9,14 @@ from pydantic import BaseModel, Field, WithJsonSchema
 from .regressing import Sizes
 
 Schema = dict[str, Any]  # JSON schema, and what OpenAPI adds to it
-JSON, NPZ = "application/json", "application/x-npz"
+JSON, NPZ, CSV = "application/json", "application/x-npz", "text/csv"
 MEANINGS = {
     400: "The body cannot be read.",
     401: "The token is missing or wrong.",
     404: "There is no such operator, or no longer: send its examples again.",
     408: "The body did not come in time.",
     413: "The body, the operator or the answer is too large.",
-    415: "The body is neither JSON nor npz.",
+    415: "The body is neither JSON nor npz nor CSV.",
     421: "The Host header names another machine.",
     422: "What the body says does not fit the model.",
     429: "Too many requests; Retry-After says when to come again.",
@@ -120,7 +120,8 @@ class Health(BaseModel):
 
 
 def _body(required: list[str], fields: Schema, example: dict[str, object]) -> Schema:
-    """A body that is JSON with these fields, or npz with arrays of these names."""
+    """A body that is JSON with these fields, npz with arrays of these names, or a table of v, and
+    u if that is required."""
     schema = {
         "type": "object",
         "required": required,
@@ -132,12 +133,17 @@ def _body(required: list[str], fields: Schema, example: dict[str, object]) -> Sc
         "format": "binary",
         "description": f"arrays {', '.join(fields)}, as numpy.savez writes them",
     }
-    return {
-        "requestBody": {
-            "required": True,
-            "content": {JSON: {"schema": schema, "example": example}, NPZ: {"schema": archive}},
-        }
+    columns = ", ".join(f"{name}_0, {name}_1, ..." for name in required)
+    table = {
+        "type": "string",
+        "description": f"a row for each function, columns {columns}; numbers may be positions",
     }
+    content = {
+        JSON: {"schema": schema, "example": example},
+        NPZ: {"schema": archive},
+        CSV: {"schema": table},
+    }
+    return {"requestBody": {"required": True, "content": content}}
 
 
 ROW = [0.0, 0.2, 0.4, 0.6, 0.8, 0.7, 0.5, 0.3, 0.0]

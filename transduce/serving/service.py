@@ -13,10 +13,11 @@ from pydantic_core import to_json
 from ..transducer import Transducer
 from . import schemas
 from .bodies import read_json, read_npz, write_npz
+from .files import read_text
 from .limits import Limits, RefusedError
 from .operators import Operators, Stored
 from .regressing import Sizes, condition, predict
-from .schemas import JSON, NPZ
+from .schemas import CSV, JSON, NPZ
 from .served import served
 from .workers import Workers
 
@@ -118,14 +119,19 @@ async def _reader(request: Request, most: int) -> Callable[[], Mapping[str, obje
         await request.body(),
         request.headers.get("content-type", "").partition(";")[0].strip().lower(),
     )
-    if kind not in (JSON, NPZ):
+    readers: dict[str, Callable[[bytes, int], Mapping[str, object]]] = {
+        JSON: read_json,
+        NPZ: read_npz,
+        CSV: read_text,
+    }
+    if kind not in readers:
         raise RefusedError(
             415,
-            f"the body is of the type {kind[:50]!r}; expected the header Content-Type: {JSON}, or "
-            f"{NPZ}.",
+            f"the body is of the type {kind[:50]!r}; expected the header Content-Type: {JSON}, "
+            f"{NPZ} or {CSV}.",
         )
 
-    return lambda: read_json(body, most) if kind == JSON else read_npz(body, most)
+    return lambda: readers[kind](body, most)
 
 
 def _described(stored: Stored, seconds: float) -> schemas.Operator:

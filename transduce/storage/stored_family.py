@@ -10,7 +10,7 @@ import torch
 
 from ..files import PathLike
 from ..types import ExampleSet, Task, TransduceError, to_tensor
-from .reading import opened
+from .opening import opened
 
 
 class StoredFamily:

@@ -1,0 +1,105 @@
+"""`transduce inspect`: what files hold, and a command that works."""
+
+import shlex
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+from conftest import fails, run
+from format_samples import PAIRS_OF, WRITERS, U, V, X, frame
+from scipy.io import savemat
+
+from transduce.storage import write_arrays
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def inspect(*files):
+    result = run("inspect", *files)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def paste(said):
+    """Run the command that was printed, by a model that is quick."""
+    words = shlex.split(said.splitlines()[-1])
+    assert words[:2] == ["transduce", "regress"], said
+    result = run(*words[1:], "--model", "linear-ridge")
+    assert result.exit_code == 0, result.output
+    return words, result.stdout
+
+
+@pytest.mark.parametrize("name", PAIRS_OF)
+def test_the_command_works_for_every_format(name, tmp_path):
+    WRITERS[name](tmp_path / name)
+    said = inspect(name)
+    assert "(6, 8) examples, points" in said and "400 to 435, uneven" in said
+    words, report = paste(said)
+    assert words[-1] == "--report" and "baselines" in report
+
+
+@pytest.mark.parametrize("name", PAIRS_OF)
+def test_with_queries(name, tmp_path):
+    WRITERS[name](tmp_path / name)
+    write_arrays("new.csv", {"signal": V[:3]})
+    words, _ = paste(inspect(name, "new.csv"))
+    assert words[-3:-1] == ["--out", "answers.csv"]
+    assert len(pd.read_csv("answers.csv")) == 3
+    assert "answers1.csv" in inspect(name, "new.csv")
+
+
+def test_inputs_and_outputs(tmp_path):
+    np.save("v.npy", V)
+    np.save("u.npy", U)
+    assert "No command yet: v.npy has one variable" in inspect("v.npy")
+    words, _ = paste(inspect("v.npy", "u.npy"))
+    assert words[2:6] == ["--examples", "v.npy", "--outputs", "u.npy"]
+    np.save("u.npy", U[:4, :5])
+    assert "No command yet" in inspect("v.npy", "u.npy")
+
+
+def test_units_gaps_and_labels():
+    table = frame().rename(columns=lambda name: f"{name} (degC)")
+    table.iloc[2, 3] = None
+    table.insert(0, "day", list("abcdef"))
+    table.to_csv("a b.csv", index=False)
+    said = inspect("a b.csv")
+    assert "degC" in said and "1 missing in 1 of 6 rows" in said
+    assert "'day' labels the rows of a b.csv" in said
+    words, _ = paste(said)
+    assert words[2:-1] == ["--examples", "a b.csv", "--missing", "drop"]
+
+
+def test_units_of_netcdf():
+    u = xr.DataArray(U, {"x": X}, ["time", "x"], "u", {"units": "hPa"})
+    write_arrays("a.nc", {"v": u, "u": u})
+    said = inspect("a.nc")
+    assert "hPa, grid 400 to 435, uneven" in said
+    paste(said)
+
+
+def test_functions_in_columns():
+    savemat("a.mat", {"a": V[:, :7].T, "b": U[:, :7].T, "x": X[:7]})
+    said = inspect("a.mat")
+    assert "(7, 6) points, examples" in said and "check that v and u are right" in said
+    words, _ = paste(said)
+    assert words[4:9] == ["--v", "a", "--u", "b", "--columns"]
+
+
+def test_what_cannot_be_inspected(tmp_path):
+    (tmp_path / "a.xlsx").write_bytes(b"PK")
+    (tmp_path / "b.mat").write_bytes(b"MATLAB 5.0 MAT-file")
+    assert "expected one of" in fails("inspect", "a.xlsx")
+    assert "truncated or damaged" in fails("inspect", "b.mat")
+    assert "there is no file" in fails("inspect", "c.csv")
+    assert "expected one, or two" in fails("inspect", "a.csv", "b.csv", "c.csv")
+
+
+def test_report_needs_no_queries():
+    frame().to_csv("a.csv", index=False)
+    assert "given together" in fails("regress", "--examples", "a.csv")
+    assert "given together" in fails("regress", "--examples", "a.csv", "--queries", "a.csv")

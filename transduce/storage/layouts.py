@@ -1,0 +1,195 @@
+"""Tables as variables.
+
+wide    one row for each function: v_0, v_1, ..., u_0, u_1, ...; a leading column may label rows
+long    one row for each point: id, x, v, u
+marked  one row for each function, whose first cell says what it is: v, u or v_query
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .columns import WHOLE, Variable, label_of
+from .headers import LABELS
+from .long_tables import read_long
+from .open_file import RESERVED
+from .table import Table
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+KINDS = {"v", "u", "v_query"}
+Rows = tuple[str, dict[str, np.ndarray]]
+
+
+@dataclass(frozen=True, eq=False)
+class Contents:
+    """The variables of a table.
+
+    Args:
+        arrays: functions that make the variable of each name.
+        candidates: the names that may be v or u, in the order of their columns.
+        whole: the name of the variable of all columns, for files that hold one variable.
+        notes: how the table was read.
+        guesses: how it was read where that may be wrong.
+        layout: "wide", "long" or "marked".
+    """
+
+    arrays: Mapping[str, Callable[[], xr.DataArray]]
+    candidates: tuple[str, ...]
+    whole: str | None
+    layout: str
+    notes: tuple[str, ...] = ()
+    guesses: tuple[str, ...] = ()
+
+
+def contents_of(table: Table) -> Contents:
+    """The variables of a table."""
+    if _is_marked(table):
+        return _marked(table)
+    pivoted = read_long(table)
+    if pivoted is not None:
+        arrays, notes = pivoted
+        names = tuple(name for name in arrays if name not in RESERVED)
+        made = {name: partial(_same, array) for name, array in arrays.items()}
+        guesses = notes if notes and len(arrays[names[0]]) == 1 else ()
+        return Contents(made, names, None, "long", () if guesses else notes, guesses)
+    return _wide(table)
+
+
+def _wide(table: Table) -> Contents:
+    label, ignored = _label_columns(table)
+    columns = [j for j in range(table.width) if j != label and j not in ignored]
+    variables = [_unreserved(one, table) for one in table.variables(columns)]
+    functions = [one for one in variables if one.is_function]
+    numbers = [one for one in variables if not one.is_function and one.name not in RESERVED]
+    few = [one for one in functions if one.name not in RESERVED]
+    candidates = few if len(few) > 1 else [*few, *numbers]
+    rows = _rows(table, label)
+    shared = _shared(functions)
+    arrays = {one.name: _maker(table, one, rows, shared) for one in variables}
+    whole = None
+    if not functions and len(numbers) > 1:
+        whole = WHOLE
+        everything = Variable(WHOLE, tuple(j for one in numbers for j in one.columns))
+        arrays[whole] = _maker(table, everything, rows, True)
+    if shared and functions and functions[0].x is not None:
+        arrays["x"] = partial(_positions, functions[0].x)
+    names = tuple(one.name for one in candidates)
+    notes, guesses = _notes(table, label, ignored)
+    return Contents(arrays, names, whole, "wide", notes, table.notes + guesses)
+
+
+def _unreserved(variable: Variable, table: Table) -> Variable:
+    """Columns x1, x2, x3 are values, not positions."""
+    if variable.name not in RESERVED[:5] or not variable.is_function:
+        return variable
+    first, last = (table.called(variable.columns[i]) for i in (0, -1))
+    return Variable(f"{first}..{last}", variable.columns, variable.x, variable.unit)
+
+
+def _label_columns(table: Table) -> tuple[int | None, list[int]]:
+    """The leading column that labels rows, if one does, and columns of text that are left out."""
+    text = [j for j in range(table.width) if table.is_text(j) and table.called(j) != "groups"]
+    label = 0 if _labels_rows(table) or 0 in text else None
+    if table.names is None:  # text between numbers is an error, which `numbers` raises
+        return label, []
+    return label, [j for j in text if j != label]
+
+
+def _labels_rows(table: Table) -> bool:
+    """Whether the first column has an index, by its name or by its numbers."""
+    if table.width < 2:
+        return False
+    if table.names is not None:
+        parts = label_of(table.names[0])
+        return parts.name.lower() in LABELS and (parts.place is None or parts.name != "")
+    first, n = table.values[:, 0], len(table.values)
+    counted = any(np.array_equal(first, np.arange(n) + start) for start in (0, 1))
+    return n > 2 and table.width > 2 and counted
+
+
+def _rows(table: Table, label: int | None) -> Rows:
+    """The name of the rows' dimension and, if they have them, their labels as coordinates."""
+    if label is None:
+        return "row", {}
+    name = "" if table.names is None else label_of(table.names[label]).name.strip()
+    name = name if name and name not in RESERVED else "row"
+    return name, {name: table.labels(label)}
+
+
+def _shared(functions: list[Variable]) -> bool:
+    """Whether all functions are on the same positions."""
+    first = functions[0].x if functions else None
+    return all(
+        one.x is not None and first is not None and np.array_equal(one.x, first)
+        for one in functions
+    )
+
+
+def _maker(
+    table: Table, variable: Variable, rows: Rows, shared: bool
+) -> Callable[[], xr.DataArray]:
+    """A function that makes the array of a variable."""
+
+    def make() -> xr.DataArray:
+        import xarray as xr
+
+        name, labels = rows
+        attrs = {"units": variable.unit} if variable.unit else {}
+        if not variable.is_function:
+            (column,) = variable.columns
+            text = table.is_text(column)
+            values = table.labels(column) if text else table.numbers((column,))[:, 0]
+            if table.names is not None or table.width > 1:
+                return xr.DataArray(values, labels, [name], variable.name, attrs)
+        points = "x" if shared else f"x_{variable.name}"
+        coords = labels if variable.x is None else labels | {points: variable.x}
+        values = table.numbers(variable.columns)
+        return xr.DataArray(values, coords, [name, points], variable.name, attrs)
+
+    return make
+
+
+def _same(array: xr.DataArray) -> xr.DataArray:
+    return array
+
+
+def _positions(x: np.ndarray) -> xr.DataArray:
+    import xarray as xr
+
+    return xr.DataArray(x, {"x": x}, ["x"], "x")
+
+
+def _notes(
+    table: Table, label: int | None, ignored: list[int]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What was read how, and what of that may be wrong."""
+    said = () if label is None else (f"{table.called(label)!r} labels the rows of {table.path}.",)
+    shown = ", ".join(table.called(j) for j in ignored[:5])
+    left = (f"columns of text in {table.path} are left out: {shown}.",) if ignored else ()
+    certain = table.names is not None or label is None or table.is_text(label)
+    return (said, left) if certain else ((), said + left)
+
+
+def _is_marked(table: Table) -> bool:
+    """Whether the first cell of each row is v, u or v_query."""
+    return table.names is None and 0 in table.text and set(table.text[0].tolist()) <= KINDS
+
+
+def _marked(table: Table) -> Contents:
+    columns = tuple(range(1, table.width))
+
+    def maker(kind: str) -> Callable[[], xr.DataArray]:
+        import xarray as xr
+
+        rows = table.numbers(columns)[table.text[0] == kind]
+        return lambda: xr.DataArray(rows, dims=[f"row_{kind}", f"x_{kind}"], name=kind)
+
+    found = [kind for kind in ("v", "u", "v_query") if kind in table.text[0]]
+    return Contents({kind: maker(kind) for kind in found}, tuple(found), None, "marked")

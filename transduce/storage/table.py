@@ -1,0 +1,108 @@
+"""A table of columns with names, from text, Parquet or R."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float64
+
+from ..types import TransduceError
+from .columns import Variable, variables_of
+from .numerals import number
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A table.
+
+    Args:
+        path: what messages call it.
+        names: of its columns, or None if it has no header.
+        values: its numbers, shape (rows, columns), NaN where a value is missing or is text.
+        text: columns that hold some text, by number.
+        lines: for text files, the line of each row, from 0.
+        notes: how it was read where that may be wrong.
+    """
+
+    path: Path
+    names: list[str] | None
+    values: Float64[np.ndarray, "rows columns"]
+    text: dict[int, np.ndarray] = field(default_factory=dict)
+    lines: tuple[int, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def width(self) -> int:
+        return self.values.shape[1]
+
+    def called(self, column: int) -> str:
+        """The name of a column, or its number."""
+        name = "" if self.names is None else self.names[column]
+        return name or f"column {column + 1}"
+
+    def is_text(self, column: int) -> bool:
+        """Whether a column holds more text than numbers."""
+        if column not in self.text:
+            return False
+        filled = sum(bool(cell) for cell in self.text[column].tolist())
+        return bool(2 * np.isfinite(self.values[:, column]).sum() < filled)
+
+    def variables(self, columns: list[int]) -> list[Variable]:
+        """The variables that columns form. Without a header, all are one."""
+        if self.names is None:
+            return [Variable("values", tuple(columns))]
+        return variables_of(self.names, columns, self.path)
+
+    def labels(self, column: int) -> np.ndarray:
+        """A column as labels of rows: text, whole numbers or numbers."""
+        if column in self.text:
+            return self.text[column].astype(str)
+        values = self.values[:, column]
+        whole = np.isfinite(values).all() and (values == np.round(values)).all()
+        return values.astype(np.int64) if whole and np.abs(values).max() < 2**53 else values
+
+    def numbers(self, columns: tuple[int, ...]) -> Float64[np.ndarray, "rows chosen"]:
+        """Columns of numbers."""
+        for column in columns:
+            if column in self.text:
+                raise self._is_not_a_number(column)
+        return self.values[:, list(columns)]
+
+    def _is_not_a_number(self, column: int) -> TransduceError:
+        cells = self.text[column]
+        wrong = next((i for i, cell in enumerate(cells) if _is_wrong(str(cell))), 0)
+        where = f"line {self.lines[wrong] + 1}" if self.lines else f"row {wrong}"
+        return TransduceError(
+            f"{where} of {self.path} has {str(cells[wrong])[:30]!r} in {self.called(column)}; "
+            "expected a number. Write NA for a value that is missing, or name other columns "
+            "(--v, --u)."
+        )
+
+
+def _is_wrong(cell: str) -> bool:
+    """Whether a cell is no number with either decimal mark."""
+    return number(cell) is None and number(cell, decimal_comma=True) is None
+
+
+def table_of_columns(path: Path, columns: dict[str, np.ndarray]) -> Table:
+    """A table of columns of equal length: numbers, dates or text.
+
+    Args:
+        path: what messages call it.
+        columns: by name.
+    """
+    rows = len(next(iter(columns.values()), ()))
+    if not rows:
+        raise TransduceError(
+            f"{path} holds a table without values; expected a row of numbers for each function. "
+            "Write it again."
+        )
+    values, text = np.full((rows, len(columns)), np.nan), {}
+    for j, column in enumerate(columns.values()):
+        if column.dtype.kind in "fiub":
+            values[:, j] = column
+        else:
+            text[j] = np.array([str(cell) for cell in column])
+    return Table(path, list(columns), values, text)

@@ -1,0 +1,39 @@
+"""Tables as open files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from .headers import table_of
+from .layouts import contents_of
+from .open_file import Description, OpenFile, describe_array
+from .table import Table
+from .text import read_cells
+
+
+@contextmanager
+def open_text(path: Path, most: int | None) -> Iterator[OpenFile]:
+    """A table of text."""
+    yield table_file(table_of(read_cells(path, most)))
+
+
+def table_file(table: Table) -> OpenFile:
+    """A table as an open file."""
+    found = contents_of(table)
+
+    def describe(name: str) -> Description:
+        return describe_array(name, found.arrays[name](), coordinate=name == "x")
+
+    return OpenFile(
+        table.path,
+        list(found.arrays),
+        lambda name: found.arrays[name](),
+        describe=describe,
+        columns=found.candidates,
+        whole=found.whole,
+        notes=found.notes,
+        guesses=found.guesses,
+        layout=found.layout,
+    )
