@@ -7,7 +7,7 @@ over up to 200 held-out pairs. The geometric mean over random splits is compared
 five baselines in hindsight: mean, identity, linear ridge, RBF kernel ridge, and one ridge on a
 window of v that all points share, each chosen by exact leave-one-out with the mean inside the fit.
 Others are measured too: Gaussian process, partial least squares, piecewise direct standardisation,
-and at n = 50 FNO and DeepONet on sets of one variable with 100 rows or more.
+and at n = 50 FNO and DeepONet on sets of one variable with 100 rows or more and up to 200 points.
 
 The folder of sets is `wild` in the data folder (TRANSDUCE_DATA), or any folder of .npz files with
 arrays v and u. Every measurement is kept in runs/wild as soon as it is known: a run that was killed

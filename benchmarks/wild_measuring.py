@@ -32,7 +32,7 @@ from transduce.types import ExampleSet, Operator, Regressor, TransduceError
 
 FIVE = ("mean", "identity", "linear", "rbf", "window")  # the best of these is the yardstick
 NETWORKS = ("fno", "deeponet")
-NETWORKS_N, NETWORKS_ROWS = 50, 100  # seconds to minutes each, so only here
+NETWORKS_N, NETWORKS_ROWS, NETWORKS_POINTS = 50, 100, 200  # minutes each, so only here
 OF_ONE_CHANNEL = ("window", *NETWORKS)  # on sets of one variable and channel
 OF_EQUAL_POINTS = ("identity", "piecewise-direct-standardisation")
 
@@ -66,7 +66,8 @@ def applies(name: str, pairs: PairSet, n: int) -> bool:
     network at another n."""
     one_channel = pairs.v.ndim == pairs.u.ndim == 2
     if name in NETWORKS:
-        return one_channel and n == NETWORKS_N and len(pairs.v) >= NETWORKS_ROWS
+        small = len(pairs.v) >= NETWORKS_ROWS and pairs.v.shape[-1] <= NETWORKS_POINTS
+        return one_channel and n == NETWORKS_N and small
     if name in OF_EQUAL_POINTS:
         return pairs.v.shape == pairs.u.shape and (one_channel or name == "identity")
     return one_channel or name not in OF_ONE_CHANNEL

@@ -1,10 +1,12 @@
-"""The error of `adr-softmax` against the time of its training, over all its stages.
+"""The error of a model against the time of its training, over all its stages.
 
     python -m validation.training_curve runs/adr-softmax runs/adr-softmax-2 runs/adr-softmax-3
+    python -m validation.training_curve runs/general/readout --model general
 
-Reads the log of each stage, one after the other, each having gone on from the weights of the one
-before. Writes results/training/adr-softmax.json and docs/figures/adr-softmax_training. Validation
-error: mean relative MSE at n = 50."""
+Reads the log of each stage, one after the other, each having started from the weights of the one
+before. Writes results/training/MODEL.json and docs/figures/MODEL_training. Validation error of
+`adr-softmax`: mean relative MSE at n = 50. Of the read-out of `general`: geometric mean of the
+squared error about the mean of the examples, on mechanisms that are held out."""
 
 from __future__ import annotations
 
@@ -18,10 +20,12 @@ from paper import figures
 from transduce.files import provenance
 from transduce.report import write_rows
 
+MEASURES = {"general": "error on held-out mechanisms"}  # others: the figure's own
 
-def stages(folders: list[Path]) -> list[dict[str, Any]]:
+
+def stages(folders: list[Path], model: str = "adr-softmax") -> list[dict[str, Any]]:
     """One row for each validation, steps and seconds counted from the first stage on. A clock that
-    was started anew goes on."""
+    was restarted continues."""
     rows: list[dict[str, Any]] = []
     step, seconds = 0, 0.0
     for stage, folder in enumerate(folders, 1):
@@ -32,7 +36,7 @@ def stages(folders: list[Path]) -> list[dict[str, Any]]:
             if line["validation"] is not None and (
                 not rows or line["validation"] != rows[-1]["error"]
             ):
-                about = {"model": "adr-softmax", "stage": stage, "step": step + line["step"]}
+                about = {"model": model, "stage": stage, "step": step + line["step"]}
                 rows.append(
                     {
                         **about,
@@ -47,18 +51,22 @@ def stages(folders: list[Path]) -> list[dict[str, Any]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folders", nargs="+", type=Path)
-    parser.add_argument("--out", type=Path, default=Path("results/training/adr-softmax.json"))
-    parser.add_argument("--figure", type=Path, default=Path("docs/figures/adr-softmax_training"))
+    parser.add_argument("--model", default="adr-softmax")
     arguments = parser.parse_args()
-    rows = stages(arguments.folders)
+    model = arguments.model
+    rows = stages(arguments.folders, model)
     write_rows(
-        arguments.out,
+        Path(f"results/training/{model}.json"),
         rows,
         command=" ".join(["python -m validation.training_curve", *sys.argv[1:]]),
         seed=0,
         **provenance(),
     )
-    figures.error_over_training(rows, arguments.figure, figures.PAPER_ERROR)
+    figure = Path(f"docs/figures/{model}_training")
+    if model in MEASURES:
+        figures.error_over_training(rows, figure, measure=MEASURES[model])
+    else:
+        figures.error_over_training(rows, figure, figures.PAPER_ERROR)
 
 
 if __name__ == "__main__":
