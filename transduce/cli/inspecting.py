@@ -43,5 +43,7 @@ def inspect(
     if isinstance(found, TransduceError):
         say(f"No command yet: {found}")
         return
+    if found.parameters:
+        say(f"Parameters: {', '.join(found.parameters)}.")
     say("Next, and check that v and u are right:" if found.guessed else "Next:")
     say(f"  {found.command()}")

@@ -8,7 +8,10 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-OPTIONS = {"force=True": "--force"}  # arguments that messages name, as the shell has them
+OPTIONS = {  # arguments that messages name, as the shell has them
+    "force=True": "--force",
+    "missing='drop'": "--missing drop",
+}
 
 
 def complain(kind: str, message: object) -> None:

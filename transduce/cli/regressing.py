@@ -31,7 +31,11 @@ Inputs = Annotated[
 ]
 Outputs = Annotated[
     str | None,
-    typer.Option("--u", help="The variable of outputs; default: u, or the domain's usual names."),
+    typer.Option(
+        "--u",
+        help="The variable of outputs, or single columns like y1,y2; default: u, or the domain's "
+        "usual names.",
+    ),
 ]
 Positions = Annotated[
     str | None,
@@ -52,6 +56,13 @@ OutputsFile = Annotated[
 InColumns = Annotated[
     bool,
     typer.Option("--columns", help="Functions are the columns of the arrays, not the rows."),
+]
+Parameters = Annotated[
+    str | None,
+    typer.Option(
+        help="The single columns of a table that are parameters: names with commas between, or "
+        "'all'; default: all of them if there is no v."
+    ),
 ]
 WithReport = Annotated[
     bool,
@@ -79,13 +90,14 @@ def regress(
     x: Positions = None,
     missing: Missing = None,
     columns: InColumns = False,
+    parameters: Parameters = None,
     force: Force = False,
 ) -> None:
     """Regress the operator that example pairs come from, and apply it to new functions. With
     --report alone, say how good it is."""
     from ..types import TransduceError
 
-    request = domains.Request(v, u, x, at, band, missing, outputs, columns)
+    request = domains.Request(v, u, x, at, band, missing, outputs, columns, parameters)
     if queries is not None and out is not None:
         _answer(examples, queries, out, model, report, force, request)
     elif report and queries is None and out is None:
@@ -124,7 +136,7 @@ def _answer(
     known = "" if report else domain.summary(O)
     said = [
         f"n = {len(pairs)} examples",
-        f"{len(asked.v)} queries",
+        f"{len(asked)} queries",
         f"{milliseconds:.1f} ms",
         known,
     ]
@@ -143,6 +155,7 @@ def export(
     u: Outputs = None,
     x: Positions = None,
     columns: InColumns = False,
+    parameters: Parameters = None,
     force: Force = False,
 ) -> None:
     """Write the operator that example pairs come from as an ONNX graph, to be run without torch."""
@@ -150,7 +163,7 @@ def export(
 
     check_writable(out, force, (".onnx",))
     T, domain = domains.opened(model)
-    request = domains.Request(v, u, x, at, outputs=outputs, columns=columns)
+    request = domains.Request(v, u, x, at, outputs=outputs, columns=columns, parameters=parameters)
     pairs = domain.read_examples(T, examples, request)
     where = {} if at is None else {"at": at}
     written = domain.regress(T, pairs, Path(model).stem).export(out, **where, force=force)

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from ..files import PathLike
     from ..storage import Choice
     from ..types import Array
@@ -33,6 +35,7 @@ class Request:
         missing: "drop" leaves out pairs with missing values; default: they are refused.
         outputs: the file of outputs, if the file of examples has inputs alone.
         columns: whether functions are the columns of arrays, and not the rows.
+        parameters: names of columns that are parameters, with commas between, or "all".
     """
 
     v: str | None = None
@@ -43,13 +46,15 @@ class Request:
     missing: str | None = None
     outputs: PathLike | None = None
     columns: bool = False
+    parameters: str | None = None
 
     @property
     def choice(self) -> Choice:
         """Which variables of which files to read."""
         from ..storage import Choice
 
-        return Choice(self.v, self.u, self.outputs, self.columns)
+        names = tuple(name.strip() for name in (self.parameters or "").split(",") if name.strip())
+        return Choice(self.v, self.u, self.outputs, self.columns, names)
 
 
 DEFAULTS = Request()
@@ -57,17 +62,27 @@ DEFAULTS = Request()
 
 @dataclass(frozen=True, eq=False)
 class Queries:
-    """Functions to predict for.
+    """Functions to predict for, or parameters, or both.
 
     Args:
-        v: inputs, shape (m, *grid).
+        v: inputs, shape (m, *grid); None if parameters are the only inputs.
         x: positions of their points, if they have their own.
-        parameters: numbers that come with each query, shape (m, p).
+        parameters: numbers and categories that come with each query, shape (m, p).
     """
 
-    v: Array
+    v: Array | None
     x: Array | None = None
-    parameters: Array | None = None
+    parameters: pd.DataFrame | Array | None = None
+
+    @property
+    def functions(self) -> Array:
+        """The inputs v, for models that take no parameters alone."""
+        assert self.v is not None
+        return self.v
+
+    def __len__(self) -> int:
+        given = self.parameters if self.v is None else self.v
+        return 0 if given is None else len(given)
 
 
 def ends_of(u: str) -> tuple[str, str, str]:

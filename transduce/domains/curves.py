@@ -3,13 +3,16 @@
 Files hold v and u of shape (n, points), (n, channels, points) or (n, numbers), and may hold x, the
 positions of the points of both, or x_v and x_u (also xv and xu), and parameters and groups of each
 pair. In NetCDF, HDF5 and Zarr, coordinates are positions too. Queries are files with v, and x or
-x_v."""
+x_v. Parameters may be the only inputs: then there is no v."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
 
 from ..inputs import Pairs, read_pairs
 from ..regression import RegressedOperator
@@ -22,14 +25,14 @@ from ..storage import (
     opened_queries,
 )
 from ..transducer import Transducer
-from ..types import Array, Regressor, TransduceError
+from ..types import Array, DataArray, Regressor, TransduceError
 from .base import DEFAULTS, Domain, Queries, Request, ends_of
 
 if TYPE_CHECKING:
     from ..files import PathLike
 
 POSITIONS = {"v": ("x_v", "xv"), "u": ("x_u", "xu")}
-PARAMETERS, GROUPS = "parameters", "groups"
+GROUPS = "groups"
 
 
 class Curves(Domain[Regressor, Pairs, RegressedOperator]):
@@ -45,27 +48,27 @@ class Curves(Domain[Regressor, Pairs, RegressedOperator]):
 
     def read_examples(self, T: Regressor, source: PathLike, request: Request = DEFAULTS) -> Pairs:
         with hint(), opened_pairs(source, request.choice) as file:
-            arrays = {key: file.fetch(key) for key in "vu"}
+            parameters = file.parameters()
+            roles = "vu" if parameters is None or "v" in file.names else "u"
+            arrays = {key: file.fetch(key) for key in roles}
             x = _positions(file, arrays, request)
-            parameters, groups = (_optional(file, (name,)) for name in (PARAMETERS, GROUPS))
-        return read_pairs(
-            arrays["v"],
-            arrays["u"],
-            x=x.get("x"),
-            x_v=x.get("x_v"),
-            x_u=x.get("x_u"),
-            parameters=parameters,
-            groups=groups,
-            missing=request.missing or "raise",
-        )
+            given = {"v": None, **arrays, "groups": _optional(file, (GROUPS,))}
+        given["parameters"] = parameters
+        if request.missing == "drop":
+            given = _with_categories(given)
+        return read_pairs(**given, **x, missing=request.missing or "raise")
 
     def read_queries(
         self, T: Regressor, source: PathLike, examples: Pairs, request: Request = DEFAULTS
     ) -> Queries:
-        with hint(), opened_queries(source, request.choice) as file:
+        functions = examples.v.layout.kind != "numbers" or examples.parameters is not None
+        wanted = _column_names(examples)
+        with hint(), opened_queries(source, request.choice, wanted, functions) as file:
+            if "v" not in file.names:
+                return Queries(None, parameters=file.parameters())
             v = file.fetch("v")
             x = _positions(file, {"v": v}, request)
-            return Queries(v, x.get("x_v", x.get("x")), _optional(file, (PARAMETERS,)))
+            return Queries(v, _of_queries(x.get("x_v"), examples), file.parameters())
 
     def regress(self, T: Regressor, examples: Pairs, name: str = "") -> RegressedOperator:
         return RegressedOperator(examples, name, T)
@@ -79,8 +82,8 @@ class Curves(Domain[Regressor, Pairs, RegressedOperator]):
             parts: Sequence[object] = (O(queries.v, **asked),)
         else:
             parts = O.predict(queries.v, request.band, **asked)
-        ends = zip(ends_of(request.u or "u"), parts, strict=False)
-        answers = {name: cast("Array", part) for name, part in ends}
+        ends = zip(ends_of(_output_name(O, request)), parts, strict=False)
+        answers = {name: _with_labels(cast("Array", part), queries) for name, part in ends}
         grid = O.pairs.u.grid
         if grid is None or not grid.given or _labelled(O.pairs.u.template.empty):
             return answers
@@ -126,6 +129,49 @@ def own_positions(source: PathLike) -> list[Array]:
     return [x for x in found if x is not None]
 
 
+def _column_names(examples: Pairs) -> list[str]:
+    """The names of the columns of parameters, before categories became numbers."""
+    names = examples.parameter_names if examples.parameters is not None else examples.v.layout.names
+    numbers = [name for name in names if name.partition("=")[0] not in examples.levels]
+    return [*numbers, *examples.levels]
+
+
+def _with_categories(given: dict[str, Any]) -> dict[str, Any]:
+    """The examples whose parameters lack no category. `read_pairs` leaves out other gaps."""
+    frame = given["parameters"]
+    if not hasattr(frame, "select_dtypes"):
+        return given
+    complete = frame.select_dtypes(exclude=["number", "bool"]).notna().all(axis=1).to_numpy()
+    if complete.all():
+        return given
+    rows = np.flatnonzero(complete)
+    without = np.flatnonzero(~complete).tolist()
+    warnings.warn(f"left out pairs without a category, in rows {without[:8]}.", stacklevel=2)
+    kept = {key: None if array is None else array[rows] for key, array in given.items()
+            if key != "parameters"}  # fmt: skip
+    return {**kept, "parameters": frame.iloc[rows]}
+
+
+def _output_name(O: RegressedOperator, request: Request) -> str:
+    """What outputs are called: by the user, or by the column of a table if they are one."""
+    if request.u is not None and "," not in request.u:
+        return request.u
+    empty = O.pairs.u.template.empty
+    single = isinstance(empty, DataArray) and empty.ndim == 1 and empty.name is not None
+    return str(empty.name) if single and isinstance(empty, DataArray) else "u"
+
+
+def _with_labels(answer: Array, queries: Queries) -> Array:
+    """The answer with the labels of the rows of a table of parameters."""
+    index = getattr(queries.parameters, "index", None)
+    if queries.v is not None or index is None or index.name is None:
+        return answer
+    if not isinstance(answer, DataArray) or index.name in answer.dims[1:]:
+        return answer
+    named = answer.rename({answer.dims[0]: index.name}) if index.name != answer.dims[0] else answer
+    return named.assign_coords({index.name: index.to_numpy()})
+
+
 def _optional(file: OpenFile, names: Sequence[str]) -> Array | None:
     """The first of these variables that the file has."""
     return next((file.fetch(name) for name in names if name in file.names), None)
@@ -143,11 +189,20 @@ def _positions(file: OpenFile, arrays: dict[str, Array], request: Request) -> di
     x = _optional(file, ("x",)) if request.x is None else as_vector(file.fetch(request.x))
     if x is not None:
         along = [key for key, f in arrays.items() if _last_dimension(f) == _last_dimension(x) != ""]
-        if not along and all(positions is None for positions in own.values()):
+        if not along and len(arrays) > 1 and all(positions is None for positions in own.values()):
             return {"x": x}
         for key in along or arrays:  # x of xarray belongs to the functions that have its dimension
             own[key] = x if own[key] is None else own[key]
     return {f"x_{key}": positions for key, positions in own.items() if positions is not None}
+
+
+def _of_queries(x: Array | None, examples: Pairs) -> Array | None:
+    """Positions of queries; None if they count points, as those of the examples did."""
+    grid = examples.v.grid
+    if x is None or grid is None or grid.given:
+        return x
+    same = np.array_equal(np.asarray(x), np.arange(len(grid)))
+    return None if same else x
 
 
 def _last_dimension(f: object) -> str:

@@ -38,6 +38,11 @@ class Arrays(Domain["Transducer", ExampleSet, "ConditionedOperator"]):
     def read_examples(
         self, T: Transducer, source: PathLike, request: Request = DEFAULTS
     ) -> ExampleSet:
+        if request.parameters is not None:
+            raise TransduceError(
+                f"--parameters {request.parameters} with a model of a family; expected functions v "
+                "alone. Use the general model, or leave out --parameters."
+            )
         with hint():
             return read_examples(
                 source, request.v, request.u, request.x or "x", request.outputs, request.columns
@@ -65,9 +70,9 @@ class Arrays(Domain["Transducer", ExampleSet, "ConditionedOperator"]):
         """The predictions; with the sensors' positions if predictions are made there."""
         at, x = request.at, queries.x
         if request.band is None:
-            parts: tuple[Array, ...] = (O(queries.v, at=at, x=x),)
+            parts: tuple[Array, ...] = (O(queries.functions, at=at, x=x),)
         else:
-            parts = O.predict(queries.v, band=request.band, at=at, x=x)
+            parts = O.predict(queries.functions, band=request.band, at=at, x=x)
         answers = dict(zip(ends_of(request.u or "u"), parts, strict=False))
         if O.examples.x is None or at is not None:
             return answers

@@ -56,7 +56,7 @@ class Images(Arrays):
         request: Request = DEFAULTS,
     ) -> Queries:
         queries = super().read_queries(T, source, examples, request)
-        check_pixels(queries.v, f"{request.v or 'v'} in {source}")
+        check_pixels(queries.functions, f"{request.v or 'v'} in {source}")
         return queries
 
 

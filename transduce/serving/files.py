@@ -13,8 +13,8 @@ import numpy as np
 
 from ..inputs.numbers import real_array
 from ..storage import FORMATS, OpenFile, opened
-from ..storage.choosing import pair_names, single_name
 from ..storage.headers import table_of
+from ..storage.naming import pair_names, single_name
 from ..storage.open_file import RESERVED, as_vector
 from ..storage.table_files import table_file
 from ..storage.text import cells_of, decoded

@@ -15,7 +15,6 @@ other formats are xarray DataArrays. Pickles are refused, and nothing is execute
 under a temporary name and then renamed, so that the target is always complete: the old file or the
 new one."""
 
-from .choosing import Choice as Choice
 from .choosing import opened_pairs as opened_pairs
 from .choosing import opened_queries as opened_queries
 from .formats import FORMATS as FORMATS
@@ -27,5 +26,6 @@ from .opening import opened as opened
 from .reading import read_examples as read_examples
 from .reading import read_functions as read_functions
 from .reading import read_variable as read_variable
+from .roles import Choice as Choice
 from .stored_family import StoredFamily as StoredFamily
 from .writing import write_arrays as write_arrays

@@ -1,47 +1,31 @@
-"""Which variables of files are v and u.
+"""Files of pairs and of queries, with their variables called v, u and parameters.
 
-Those called v and u, or V and U, or those that the user names. In a table with two variables the
-first is v and the second u. A file of queries, or of outputs alone, may hold one variable of any
-name."""
+v and u are those called v and u, or V and U, or those that the user names. In a table with two
+variables the first is v and the second u. A file of queries, or of outputs alone, may hold one
+variable of any name. `roles` says which columns are parameters."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
 from ..files import PathLike
-from ..types import Array, DataArray
-from .open_file import RESERVED, Description, MissingVariableError, OpenFile, as_vector
+from ..types import Array, DataArray, TransduceError
+from .naming import in_struct
+from .open_file import RESERVED, OpenFile, as_vector
 from .opening import opened
-
-SHOWN = 8  # variables that a message lists
-
-
-@dataclass(frozen=True)
-class Choice:
-    """How the user wants files to be read.
-
-    Args:
-        v: the name of the variable of inputs, or None.
-        u: the name of the variable of outputs, or None.
-        outputs: the file of the outputs, if the file of examples has the inputs alone.
-        columns: whether functions are the columns of arrays, and not the rows.
-    """
-
-    v: str | None = None
-    u: str | None = None
-    outputs: PathLike | None = None
-    columns: bool = False
+from .roles import Choice, Roles, input_roles, output_roles, pair_roles, query_roles
 
 
 @contextmanager
 def opened_pairs(path: PathLike, choice: Choice) -> Iterator[OpenFile]:
-    """A file of examples whose inputs are called v and whose outputs are called u.
+    """A file of examples whose inputs are called v and whose outputs are called u. It has no v if
+    the parameters are the only inputs.
 
     Args:
         path: the file of the pairs, or of the inputs.
@@ -50,122 +34,97 @@ def opened_pairs(path: PathLike, choice: Choice) -> Iterator[OpenFile]:
     with ExitStack() as stack:
         first = stack.enter_context(opened(path))
         if choice.outputs is None:
-            names = dict(zip("vu", pair_names(first, choice.v, choice.u), strict=True))
-            yield _renamed(first, names, choice.columns)
+            yield _renamed(first, pair_roles(first, choice), choice.columns)
             return
         second = stack.enter_context(opened(choice.outputs))
-        v, u = single_name(first, choice.v, "v"), single_name(second, choice.u, "u")
-        one = _renamed(first, {"v": v}, choice.columns)
-        other = _renamed(second, {"u": u}, choice.columns)
+        one = _renamed(first, input_roles(first, choice), choice.columns)
+        other = _renamed(second, output_roles(second, choice), choice.columns)
         yield _joined(one, other)
 
 
 @contextmanager
-def opened_queries(path: PathLike, choice: Choice) -> Iterator[OpenFile]:
-    """A file of queries, which are called v."""
+def opened_queries(
+    path: PathLike, choice: Choice, wanted: Sequence[str] = (), functions: bool = True
+) -> Iterator[OpenFile]:
+    """A file of queries, which are called v. It has no v if parameters are the only inputs.
+
+    Args:
+        path: the file.
+        choice: the user's names.
+        wanted: the names of the parameters of the examples, if they have names.
+        functions: whether the examples have functions v.
+    """
     with opened(path) as file:
-        yield _renamed(file, {"v": single_name(file, choice.v, "v")}, choice.columns)
+        roles = query_roles(file, choice, wanted, functions)
+        yield _renamed(file, roles, choice.columns)
 
 
-def pair_names(file: OpenFile, v: str | None, u: str | None) -> tuple[str, str]:
-    """The names of inputs and outputs in a file that holds both."""
-    given = {"v": v or _usual(file, "v"), "u": u or _usual(file, "u")}
-    found = [one.name for one in file.candidates() if one.name not in given.values()]
-    missing = [role for role, name in given.items() if name is None]
-    guess = file.columns is not None or v is not None or u is not None
-    if missing and guess and len(found) == len(missing):
-        given |= dict(zip(missing, found, strict=True))
-    elif len(missing) == 1:
-        given |= dict.fromkeys(missing, missing[0])  # `fetch` says that it is missing
-    elif missing:
-        raise _several(file)
-    return str(given["v"]), str(given["u"])
-
-
-def single_name(file: OpenFile, name: str | None, role: str) -> str:
-    """The name of the inputs or outputs in a file that may hold nothing else.
+def _renamed(file: OpenFile, roles: Roles, columns: bool) -> OpenFile:
+    """The file with variables by their roles.
 
     Args:
         file: the file.
-        name: what the user calls them, or None.
-        role: "v" or "u".
+        roles: what its variables are.
+        columns: whether functions are the columns of arrays.
     """
-    usual = _usual(file, role) or (_usual(file, "v_query") if role == "v" else None)
-    chosen = name if name in file.names else usual if name is None else None
-    if chosen is None and file.whole is not None and name is None:
-        return file.whole
-    found = file.candidates()
-    if chosen is None and len(found) == 1:
-        return found[0].name
-    if chosen is None and file.columns is not None and len(found) == 2 and name is None:
-        return found["vu".index(role)].name
-    if chosen is None and name is None:
-        raise _several(file, role)
-    return chosen or str(name)
+    for note in file.guesses + roles.notes:
+        warnings.warn(note, stacklevel=2)
+    structs = {name: in_struct(file, name) for name in RESERVED if name not in file.names}
+    names = {new: old for new, old in structs.items() if old is not None}
+    functions = {role: name for role, name in (("v", roles.v), ("u", roles.u)) if name is not None}
 
+    def load(name: str) -> Array:
+        source = functions.get(name, names.get(name, name))
+        if isinstance(source, tuple):
+            return _numbers(file, source)
+        array = file.fetch(source)
+        if columns and name in functions:
+            array = transposed(array)
+        return as_vector(array) if name in RESERVED and name != "parameters" else array
 
-def _usual(file: OpenFile, role: str) -> str | None:
-    """The variable that is called v or u, or V or U, or so in a struct."""
-    for name in (role, role.upper()):
-        if name in file.names:
-            return name
-    ends = [name for name in file.names if name.endswith(f".{role}")]
-    return ends[0] if len(ends) == 1 else None
-
-
-def _several(file: OpenFile, role: str | None = None) -> MissingVariableError:
-    """The error for a file in which it is unclear which variables are v and u.
-
-    Args:
-        file: the file.
-        role: "v" or "u" if one of them alone is wanted.
-    """
-    found = file.candidates()
-    if len(found) < 2 and role is None:
-        return MissingVariableError(
-            f"{file.path} has one variable, {listed(found) or 'none'}; expected v and u. Give the "
-            "file of the outputs as well (--outputs FILE), or name columns v_0, v_1, ..., u_0, "
-            "u_1, ..."
-        )
-    names = [one.name for one in found] or ["NAME"]
-    held = f"it has {listed(found) or 'none'}"
-    if role is not None:
-        return MissingVariableError(
-            f"{file.path} has no variable called {role}; {held}. Name it, like --{role} {names[0]}."
-        )
-    return MissingVariableError(
-        f"{file.path} has no variables called v and u; {held}. Name them, like --v {names[0]} --u "
-        f"{names[-1]}."
+    taken = {*functions.values(), *names.values(), *functions, *names}
+    taken |= {"x"} if _is_of_another(file, [*functions.values()]) else set()
+    others = [name for name in file.names if name not in taken]
+    return replace(
+        file,
+        names=[*functions, *names, *others],
+        load=load,
+        describe=None,
+        columns=None,
+        functions=(),
+        singles=roles.parameters,
     )
 
 
-def listed(found: list[Description]) -> str:
-    """Variables with their shapes, for messages."""
-    shown = [f"{one.name} {one.shape}" for one in found[:SHOWN]]
-    more = [f"and {len(found) - SHOWN} more"] if len(found) > SHOWN else []
-    return ", ".join(shown + more)
+def _is_of_another(file: OpenFile, chosen: Sequence[str | tuple[str, ...]]) -> bool:
+    """Whether x of a table holds the positions of functions that are not chosen."""
+    if file.layout != "wide" or "x" not in file.names:
+        return False
+    return not any(
+        "x" in file.described(name).dims
+        for name in chosen
+        if isinstance(name, str) and name in file.names
+    )
 
 
-def _renamed(file: OpenFile, names: dict[str, str], columns: bool) -> OpenFile:
-    """The file with variables under other names.
+def _numbers(file: OpenFile, names: tuple[str, ...]) -> DataArray:
+    """Columns of outputs as one array (n, columns) that keeps their names; (n,) for one column."""
+    import xarray as xr
 
-    Args:
-        file: the file.
-        names: for each new name, the name in the file.
-        columns: whether to transpose them.
-    """
-    for guess in file.guesses:
-        warnings.warn(guess, stacklevel=2)
-
-    def load(name: str) -> Array:
-        array = file.fetch(names.get(name, name))
-        if columns and name in names:
-            array = transposed(array)
-        return as_vector(array) if name in RESERVED else array
-
-    taken = {*names.values()}
-    others = [name for name in file.names if name not in taken | {*names}]
-    return replace(file, names=[*names, *others], load=load, describe=None, columns=None)
+    assert file.frame is not None
+    frame = file.frame(names)
+    text = [str(name) for name, kind in frame.dtypes.items() if kind.kind == "O"]
+    if text:
+        raise TransduceError(
+            f"column {text[0]!r} of {file.path} holds text; expected outputs that are numbers. "
+            "Name other columns (--u)."
+        )
+    rows = str(frame.index.name or "row")
+    labels = {} if frame.index.name is None else {rows: frame.index.to_numpy()}
+    values = frame.to_numpy(dtype=np.float64)
+    if len(names) == 1:
+        return xr.DataArray(values[:, 0], labels, [rows], names[0])
+    return xr.DataArray(values, labels | {"column": list(names)}, [rows, "column"])
 
 
 def transposed(array: Array) -> Array:
@@ -181,6 +140,8 @@ def _joined(v: OpenFile, u: OpenFile) -> OpenFile:
     """The inputs of one file and the outputs of another, each with its positions."""
     own: dict[str, Callable[[], Array]] = {}
     for role, file, place in (("v", v, ("x_v", "xv", "x")), ("u", u, ("x_u", "xu", "x"))):
+        if role not in file.names:
+            continue
         own[role] = partial(file.fetch, role)
         x = next((name for name in place if name in file.names), None)
         if x is not None:
@@ -188,4 +149,5 @@ def _joined(v: OpenFile, u: OpenFile) -> OpenFile:
     for name in ("parameters", "groups"):
         if name in v.names:
             own[name] = partial(v.fetch, name)
-    return OpenFile(v.path, list(own), lambda name: own[name](), v.x_is_positions)
+    load, names = lambda name: own[name](), list(own)
+    return OpenFile(v.path, names, load, v.x_is_positions, singles=v.singles, frame=v.frame)

@@ -86,6 +86,16 @@ def label_of(text: str) -> Label:
     return Label(rest, None, unit)
 
 
+def without_unit(text: str) -> str:
+    """A column's name as users write it, but for the unit.
+
+    >>> without_unit("k1 (N/m)")
+    'k1'
+    """
+    found = UNIT.match(text.strip()) if len(text) <= LONGEST else None
+    return found["rest"] if found else text.strip()
+
+
 def variables_of(names: Sequence[str], columns: Sequence[int], path: object) -> list[Variable]:
     """The variables of a table, in the order of their first columns.
 

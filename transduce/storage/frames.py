@@ -116,20 +116,27 @@ def _r_file(path: Path, named: Mapping[str, object]) -> OpenFile:
     for name in [name for name, value in named.items() if isinstance(value, dict)]:
         fields = cast("dict[str, object]", named[name])
         named = {**named, **{f"{name}.{key}": value for key, value in fields.items()}}
-    single = list(named.values())
-    if len(single) == 1 and isinstance(single[0], pd.DataFrame):
-        return table_file(frame_table(single[0], path))
     arrays = {
         name: value.to_numpy() if isinstance(value, pd.Series) else value  # a time series
         for name, value in named.items()
         if not isinstance(value, dict)
     }
+    tables = {
+        name: table_file(frame_table(value, path))
+        for name, value in arrays.items()
+        if isinstance(value, pd.DataFrame)
+    }
+    if len(named) == len(tables) == 1:
+        return next(iter(tables.values()))
+    inner = {
+        name: found for key, table in tables.items() for name, found in _inner(key, table).items()
+    }
 
     def load(name: str) -> Array:
+        if name in inner:
+            table, key = inner[name]
+            return table.fetch(key)
         value = arrays[name]
-        if isinstance(value, pd.DataFrame):
-            inner = table_file(frame_table(value, path))
-            return inner.fetch(inner.whole or inner.names[0])
         if not _is_numeric(value):
             raise TransduceError(
                 f"{name} in {path} is of the type {type(value).__name__}; expected a vector, "
@@ -137,8 +144,37 @@ def _r_file(path: Path, named: Mapping[str, object]) -> OpenFile:
             )
         return cast("Array", value)
 
-    usable = [name for name, v in arrays.items() if _is_numeric(v) or isinstance(v, pd.DataFrame)]
-    return OpenFile(path, usable or list(arrays), load)
+    usable = [name for name, value in arrays.items() if _is_numeric(value)]
+    study = _study(tables)
+    return OpenFile(
+        path,
+        [*usable, *inner] or list(arrays),
+        load,
+        singles=study.singles if study else (),
+        frame=study.frame if study else None,
+    )
+
+
+def _inner(name: str, table: OpenFile) -> dict[str, tuple[OpenFile, str]]:
+    """The variables of a data frame: its own name if it holds one, and else name.variable.
+
+    Args:
+        name: of the data frame.
+        table: its columns.
+    """
+    several = table.columns if table.columns and len(table.columns) > 1 else ()
+    single = table.whole or next(iter(table.columns or ()), None)
+    found = {} if several and table.whole is None else {name: single}
+    keys = [key for key in table.names if key in ("v", "u", "x") or (several and not found)]
+    return {key: (table, one) for key, one in found.items() if one is not None} | {
+        f"{name}.{key}": (table, key) for key in keys
+    }
+
+
+def _study(tables: Mapping[str, OpenFile]) -> OpenFile | None:
+    """The data frame of parameters: the one of that name, or the only one of single columns."""
+    found = [one for one in tables.values() if one.singles and not one.functions]
+    return tables.get("parameters", found[0] if len(found) == 1 else None)
 
 
 def _is_numeric(value: object) -> bool:
@@ -158,7 +194,9 @@ def frame_table(frame: pd.DataFrame, path: Path) -> Table:
     for name, column in frame.items():
         numeric = pd.api.types.is_numeric_dtype(column)
         columns[str(name)] = (
-            column.to_numpy(dtype=np.float64, na_value=np.nan) if numeric else np.asarray(column)
+            column.to_numpy(dtype=np.float64, na_value=np.nan)
+            if numeric
+            else np.asarray(column.astype(object).where(column.notna(), ""))
         )
     return table_of_columns(path, columns)
 

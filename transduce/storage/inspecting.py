@@ -11,8 +11,10 @@ from ..types import Array, DataArray, TransduceError
 from .formats import format_of
 from .open_file import RESERVED, Description, OpenFile, as_vector
 from .opening import opened
+from .single_columns import NO_CATEGORY
 
 SHOWN = 20  # variables that are listed
+LEVELS = 5  # categories that are listed
 LAYOUTS = {
     "wide": "a table with a row for each function",
     "long": "a table with a row for each point",
@@ -42,6 +44,8 @@ def _rows(file: OpenFile, columns: bool) -> Iterator[list[str]]:
     """For each variable its name, shape, type, range and the rest."""
     first = file.columns or ()
     names = [*first, *(name for name in file.names if name not in first)]
+    if file.singles and file.whole in names:  # its columns are listed one by one
+        names.remove(file.whole)
     for name in names[:SHOWN]:
         about = file.described(name)
         try:
@@ -54,7 +58,7 @@ def _rows(file: OpenFile, columns: bool) -> Iterator[list[str]]:
         yield [
             name,
             _axes(about, columns),
-            str(values.dtype),
+            "text" if values.dtype.kind in "UO" else str(values.dtype),
             _range(values) + unit,
             _grid(array, about),
         ]
@@ -73,7 +77,7 @@ def _table(rows: list[list[str]]) -> list[str]:
 def _axes(about: Description, columns: bool) -> str:
     """The shape, and what the axes of functions are."""
     shape = str(about.shape)
-    if about.name in RESERVED or about.coordinate or not about.numeric:
+    if about.name.rpartition(".")[2] in RESERVED or about.coordinate or not about.numeric:
         return shape
     two = "points, examples" if columns else "examples, points"
     known = {1: "examples", 2: two, 3: "examples, channels or x, points"}
@@ -82,8 +86,10 @@ def _axes(about: Description, columns: bool) -> str:
 
 def _range(values: np.ndarray) -> str:
     """From the least to the greatest value, and how many are missing."""
+    if not values.size:
+        return "no values"
     if values.dtype.kind not in "fiub":
-        return f"{len(np.unique(values))} different" if values.ndim else ""
+        return _levels(values) if values.ndim else ""
     numbers = values.astype(np.float64)
     there = numbers[np.isfinite(numbers)]
     said = f"{there.min():.4g} to {there.max():.4g}" if len(there) else "no values"
@@ -94,9 +100,20 @@ def _range(values: np.ndarray) -> str:
     return f"{said}, {int(missing.sum())} missing in {rows} of {len(numbers)} rows"
 
 
+def _levels(values: np.ndarray) -> str:
+    """How many categories a column of text holds, and which if they are few."""
+    cells = [str(cell) for cell in values.ravel().tolist()]
+    there = [cell for cell in cells if cell.lower() not in NO_CATEGORY]
+    levels = sorted(set(there))
+    shown = f": {', '.join(levels)}" if len(levels) <= LEVELS else ""
+    missing = f", {len(cells) - len(there)} missing" if len(there) < len(cells) else ""
+    noun = "category" if len(levels) == 1 else "categories"
+    return f"{len(levels)} {noun}{shown}{missing}"
+
+
 def _grid(array: Array, about: Description) -> str:
     """The positions of the last axis, if they are known."""
-    if about.name in RESERVED[:5] or about.coordinate:
+    if about.name.rpartition(".")[2] in RESERVED[:5] or about.coordinate:
         return grid_in_words(np.asarray(as_vector(array)))
     if not isinstance(array, DataArray) or array.ndim < 2:
         return ""
@@ -108,6 +125,8 @@ def grid_in_words(x: np.ndarray) -> str:
     """Such as "grid 400 to 700, step 2"."""
     if x.ndim != 1 or len(x) < 2:
         return ""
+    if x.dtype.kind in "UO":
+        return f"columns {x[0]} to {x[-1]}"
     if x.dtype.kind not in "fiu":
         return f"grid {x[0]!s:.19} to {x[-1]!s:.19}"
     steps = np.diff(x.astype(np.float64))

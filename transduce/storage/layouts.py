@@ -7,20 +7,22 @@ marked  one row for each function, whose first cell says what it is: v, u or v_q
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .columns import WHOLE, Variable, label_of
+from .columns import WHOLE, Variable, label_of, without_unit
 from .headers import LABELS
 from .long_tables import read_long
 from .open_file import RESERVED
+from .single_columns import frame_of, is_short, singles_of
 from .table import Table
 
 if TYPE_CHECKING:
+    import pandas as pd
     import xarray as xr
 
 KINDS = {"v", "u", "v_query"}
@@ -38,6 +40,8 @@ class Contents:
         notes: how the table was read.
         guesses: how it was read where that may be wrong.
         layout: "wide", "long" or "marked".
+        functions: the names of the variables of many columns.
+        singles: the names of the columns that may be parameters.
     """
 
     arrays: Mapping[str, Callable[[], xr.DataArray]]
@@ -46,6 +50,8 @@ class Contents:
     layout: str
     notes: tuple[str, ...] = ()
     guesses: tuple[str, ...] = ()
+    functions: tuple[str, ...] = ()
+    singles: tuple[str, ...] = ()
 
 
 def contents_of(table: Table) -> Contents:
@@ -63,26 +69,51 @@ def contents_of(table: Table) -> Contents:
 
 
 def _wide(table: Table) -> Contents:
-    label, ignored = _label_columns(table)
-    columns = [j for j in range(table.width) if j != label and j not in ignored]
-    variables = [_unreserved(one, table) for one in table.variables(columns)]
+    label = _label_column(table)
+    variables = _variables(table, label)
     functions = [one for one in variables if one.is_function]
-    numbers = [one for one in variables if not one.is_function and one.name not in RESERVED]
+    numbers = [one for one in variables if _is_number(one, table)]
     few = [one for one in functions if one.name not in RESERVED]
     candidates = few if len(few) > 1 else [*few, *numbers]
     rows = _rows(table, label)
-    shared = _shared(functions)
-    arrays = {one.name: _maker(table, one, rows, shared) for one in variables}
+    main = [one for one in functions if not is_short(one)] or functions
+    shared = _shared(main)
+    arrays = {one.name: _maker(table, one, rows, shared and one in main) for one in variables}
     whole = None
     if not functions and len(numbers) > 1:
         whole = WHOLE
         everything = Variable(WHOLE, tuple(j for one in numbers for j in one.columns))
         arrays[whole] = _maker(table, everything, rows, True)
-    if shared and functions and functions[0].x is not None:
-        arrays["x"] = partial(_positions, functions[0].x)
+    curves = tuple(one.name for one in few if not is_short(one))
+    singles = singles_of(table, variables)
+    if shared and main and main[0].x is not None:
+        arrays["x"] = partial(_positions, main[0].x)
     names = tuple(one.name for one in candidates)
-    notes, guesses = _notes(table, label, ignored)
-    return Contents(arrays, names, whole, "wide", notes, table.notes + guesses)
+    notes, guesses = _notes(table, label)
+    return Contents(arrays, names, whole, "wide", notes, table.notes + guesses, curves, singles)
+
+
+def frame_maker(table: Table) -> Callable[[Sequence[str]], pd.DataFrame]:
+    """A function that makes a DataFrame of the columns of some names."""
+    rows = next(iter(_rows(table, _label_column(table))[1].items()), None)
+    return lambda names: frame_of(table, names, rows)
+
+
+def _variables(table: Table, label: int | None) -> list[Variable]:
+    """The variables in the order of their columns. Each column of text is one of its own."""
+    columns = [j for j in range(table.width) if j != label]
+    names = table.names or []
+    text = [j for j in columns if table.is_text(j)] if names else []
+    found = table.variables([j for j in columns if j not in text])
+    found += [Variable(without_unit(names[j]), (j,)) for j in text]
+    return [_unreserved(one, table) for one in sorted(found, key=lambda one: min(one.columns))]
+
+
+def _is_number(variable: Variable, table: Table) -> bool:
+    """Whether a variable is a single column of numbers that may be v or u."""
+    first = variable.columns[0]
+    text = table.is_text(first) and table.names is not None
+    return not variable.is_function and variable.name not in RESERVED and not text
 
 
 def _unreserved(variable: Variable, table: Table) -> Variable:
@@ -93,13 +124,14 @@ def _unreserved(variable: Variable, table: Table) -> Variable:
     return Variable(f"{first}..{last}", variable.columns, variable.x, variable.unit)
 
 
-def _label_columns(table: Table) -> tuple[int | None, list[int]]:
-    """The leading column that labels rows, if one does, and columns of text that are left out."""
-    text = [j for j in range(table.width) if table.is_text(j) and table.called(j) != "groups"]
-    label = 0 if _labels_rows(table) or 0 in text else None
-    if table.names is None:  # text between numbers is an error, which `numbers` raises
-        return label, []
-    return label, [j for j in text if j != label]
+def _label_column(table: Table) -> int | None:
+    """The leading column, if it labels rows: an index, or text that differs from row to row."""
+    if _labels_rows(table):
+        return 0
+    if not table.is_text(0) or table.called(0) == "groups":
+        return None
+    repeats = table.names is not None and len(np.unique(table.text[0])) < len(table.values)
+    return None if repeats else 0
 
 
 def _labels_rows(table: Table) -> bool:
@@ -150,6 +182,9 @@ def _maker(
                 return xr.DataArray(values, labels, [name], variable.name, attrs)
         points = "x" if shared else f"x_{variable.name}"
         coords = labels if variable.x is None else labels | {points: variable.x}
+        if variable.name == WHOLE and variable.x is None and table.names is not None:
+            own = np.array([without_unit(table.called(j)) for j in variable.columns])
+            points, coords = "column", labels | {"column": own}
         values = table.numbers(variable.columns)
         return xr.DataArray(values, coords, [name, points], variable.name, attrs)
 
@@ -166,15 +201,11 @@ def _positions(x: np.ndarray) -> xr.DataArray:
     return xr.DataArray(x, {"x": x}, ["x"], "x")
 
 
-def _notes(
-    table: Table, label: int | None, ignored: list[int]
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _notes(table: Table, label: int | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """What was read how, and what of that may be wrong."""
     said = () if label is None else (f"{table.called(label)!r} labels the rows of {table.path}.",)
-    shown = ", ".join(table.called(j) for j in ignored[:5])
-    left = (f"columns of text in {table.path} are left out: {shown}.",) if ignored else ()
     certain = table.names is not None or label is None or table.is_text(label)
-    return (said, left) if certain else ((), said + left)
+    return (said, ()) if certain else ((), said)
 
 
 def _is_marked(table: Table) -> bool:

@@ -108,17 +108,24 @@ def _id_column(table: Table, x_column: int) -> int | None:
 def _is_doubtful(
     table: Table, x_column: int, id_column: int | None, labels: np.ndarray, x: np.ndarray
 ) -> bool:
-    """Whether rows are rather examples: dates that do not come again, or a column that no name
-    makes an id and whose groups have different positions."""
+    """Whether rows are rather examples: one row for each id, positions that do not come again and
+    are dates or in no order, or a column that no name makes an id and whose groups have different
+    positions."""
     if id_column is None and len(np.unique(labels)) == 1:
-        return label_of(table.called(x_column)).name.strip().lower() in DATES
-    if id_column is not None and label_of(table.called(id_column)).name.strip().lower() in IDS:
-        return False
+        dates = label_of(table.called(x_column)).name.strip().lower() in DATES
+        return dates or not _is_ordered(x)
     _, code, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    if id_column is not None and label_of(table.called(id_column)).name.strip().lower() in IDS:
+        return bool(counts.max() < 2 < len(counts))
     if counts.min() < 2 or counts.min() < counts.max():
         return True
     groups = x[np.lexsort((x, code))].reshape(len(counts), -1)
     return bool((groups != groups[0]).any())
+
+
+def _is_ordered(x: np.ndarray) -> bool:
+    """Whether positions ascend or descend."""
+    return bool((x[1:] > x[:-1]).all() or (x[1:] < x[:-1]).all())
 
 
 def _by_blocks(x: np.ndarray) -> np.ndarray:

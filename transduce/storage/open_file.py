@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..types import Array, TransduceError, is_uniform
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 RESERVED = ("x", "x_v", "x_u", "xv", "xu", "parameters", "groups")
 
@@ -56,6 +60,9 @@ class OpenFile:
         notes: how the file was read.
         guesses: how it was read where that may be wrong, of which users are warned.
         layout: for tables, "wide", "long" or "marked".
+        functions: for tables, the variables of many columns.
+        singles: for tables, the columns that may be parameters; for chosen files, those that are.
+        frame: for tables with a header, reads columns of some names.
     """
 
     path: Path
@@ -68,6 +75,15 @@ class OpenFile:
     notes: tuple[str, ...] = ()
     guesses: tuple[str, ...] = ()
     layout: str = ""
+    functions: tuple[str, ...] = ()
+    singles: tuple[str, ...] = ()
+    frame: Callable[[Sequence[str]], pd.DataFrame] | None = None
+
+    def parameters(self) -> pd.DataFrame | Array | None:
+        """The parameters of each row: single columns, or a variable of that name; or None."""
+        if self.frame is not None and self.singles:
+            return self.frame(self.singles)
+        return self.fetch("parameters") if "parameters" in self.names else None
 
     def fetch(self, name: str) -> Array:
         """The variable of this name."""
@@ -95,7 +111,8 @@ class OpenFile:
         """The variables that may be v or u."""
         if self.columns is not None:
             return [self.described(name) for name in self.columns]
-        found = [self.described(name) for name in self.names if name not in RESERVED]
+        names = [name for name in self.names if name.rpartition(".")[2] not in RESERVED]
+        found = [self.described(name) for name in names]
         return [one for one in found if one.numeric and one.shape and not one.coordinate]
 
     def positions(self, name: str, keep_uniform: bool = False) -> Array | None:

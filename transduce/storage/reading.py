@@ -6,9 +6,10 @@ import numpy as np
 
 from ..files import PathLike
 from ..types import Array, ExampleSet, TransduceError
-from .choosing import Choice, opened_pairs, opened_queries
+from .choosing import opened_pairs, opened_queries
 from .open_file import OpenFile
 from .opening import opened
+from .roles import Choice
 
 
 def read_examples(
@@ -36,6 +37,11 @@ def read_examples(
     ExampleSet(n=50, v=(50, 101), u=(50, 101))
     """
     with opened_pairs(path, Choice(v, u, outputs, columns)) as file:
+        if "v" not in file.names and file.parameters() is not None:
+            raise TransduceError(
+                f"{path} has parameters as the only inputs; expected functions v. Use the general "
+                "model, which takes both, or name a variable (--v)."
+            )
         return ExampleSet(file.fetch("v"), file.fetch("u"), _positions(file, x))
 
 

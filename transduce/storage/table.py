@@ -63,6 +63,10 @@ class Table:
         whole = np.isfinite(values).all() and (values == np.round(values)).all()
         return values.astype(np.int64) if whole and np.abs(values).max() < 2**53 else values
 
+    def cells(self, column: int) -> list[str]:
+        """A column of text, without blanks around its cells."""
+        return [str(cell).strip() for cell in self.text[column].tolist()]
+
     def numbers(self, columns: tuple[int, ...]) -> Float64[np.ndarray, "rows chosen"]:
         """Columns of numbers."""
         for column in columns:
@@ -77,7 +81,7 @@ class Table:
         return TransduceError(
             f"{where} of {self.path} has {str(cells[wrong])[:30]!r} in {self.called(column)}; "
             "expected a number. Write NA for a value that is missing, or name other columns "
-            "(--v, --u)."
+            "(--v, --u, --parameters)."
         )
 
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from .headers import table_of
-from .layouts import contents_of
+from .layouts import contents_of, frame_maker
 from .open_file import Description, OpenFile, describe_array
 from .table import Table
 from .text import read_cells
@@ -36,4 +36,7 @@ def table_file(table: Table) -> OpenFile:
         notes=found.notes,
         guesses=found.guesses,
         layout=found.layout,
+        functions=found.functions,
+        singles=found.singles,
+        frame=None if table.names is None else frame_maker(table),
     )

@@ -16,6 +16,7 @@ from .open_file import RESERVED
 from .writing import as_numpy
 
 POSITIONS = {"v": ("x_v", "xv", "x"), "u": ("x_u", "xu", "x")}
+ENDINGS = ("_low", "_high")  # of the variables of bands
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
 
 
@@ -86,6 +87,9 @@ def _named(name: str, array: Array, x: np.ndarray | None) -> dict[str, np.ndarra
     values = as_numpy(array)
     if values.ndim == 1:
         return {name: values}
+    if x is not None and x.dtype.kind in "UO":  # names of columns, not positions
+        ending = next((end for end in ENDINGS if name.endswith(end)), "")
+        return {f"{place}{ending}": values[:, j] for j, place in enumerate(x)}
     places = range(values.shape[1]) if x is None else [_text(place) for place in x]
     return {f"{name}_{place}": values[:, j] for j, place in enumerate(places)}
 
