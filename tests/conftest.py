@@ -67,6 +67,7 @@ SLOW = (  # files and tests that `make quick` leaves out: each takes seconds
     "test_regression_operator.py::test_exported_operators",
     "test_regression_groups.py::test_groups",
     "test_regression_operator.py::test_saved_and_loaded",
+    "test_regression_outliers.py",
     "test_representer.py::test_beyond_1024_examples_landmarks_are_used",
     "test_resampled_bands.py",
     "test_serving_hostile.py",

@@ -62,15 +62,30 @@ class Surroundings:
             _warn(found, np.flatnonzero(found > FAR))
 
     @cached_property
+    def remoteness(self) -> np.ndarray:
+        """The distance of each example to the nearest other one, in units of `typical`. Examples
+        that are not measured have 1."""
+        found = np.ones(len(self.points))
+        rows, nearest = self._nearest
+        found[rows] = np.where(np.isfinite(nearest), nearest, 0.0) / self.typical
+        return found
+
+    @cached_property
     def typical(self) -> float:
         """The median distance of an example to the nearest other one that differs from it."""
+        nearest = self._nearest[1]
+        known = nearest[np.isfinite(nearest)]
+        return float(np.median(known)) if len(known) else _size(self.points)
+
+    @cached_property
+    def _nearest(self) -> tuple[np.ndarray, np.ndarray]:
+        """The examples that are measured, and the distance of each to the nearest other one that
+        differs from it; infinite if there is none."""
         own = self.points
         rows = np.linspace(0, len(own) - 1, min(len(own), MOST)).round().astype(int)
         between = cdist(own[rows], own)
         between[between <= SAME * between.max()] = np.inf
-        nearest = between.min(1)
-        known = nearest[np.isfinite(nearest)]
-        return float(np.median(known)) if len(known) else _size(own)
+        return rows, between.min(1)
 
     def _novelty(self, asked: np.ndarray) -> np.ndarray:
         found: np.ndarray = cdist(asked, self.points).min(1) / self.typical

@@ -21,13 +21,12 @@ from ..kernels.general import BASELINES
 from .engines import Engine, FamilyEngine, GeneralEngine, as_tensor, engine_for
 from .groups import ONE_GROUP, is_one_group, parts_of
 from .named import regressor_for
+from .outliers import outliers_of
 
 if TYPE_CHECKING:
     from .operator import RegressedOperator
 
 FEW = 5  # examples below which leave-one-out says little
-OUTLIER = 25.0  # squared error in units of the median from which an example is an outlier
-VISIBLE = 1e-4  # squared error in units of the variation of u below which there are no outliers
 OWN = "answer"  # the name of the answer among those of baselines
 NO_BETTER, WEAK = 0.95, 0.6  # errors from which the mean is as good, or may be
 COMPARED = ("mean", "kernel-ridge")  # with models of families
@@ -90,7 +89,7 @@ def report_of(O: RegressedOperator) -> Report:
     if groups is not None and grouped:
         error, baselines = _by_groups(O, groups, baselines)
         own = error
-    outliers = _outliers(residuals, float(unit) / n)
+    outliers = outliers_of(O, O._surroundings.remoteness, float(unit) / n)
     return Report(
         n=n,
         reading=f"{_reading(O.pairs)} to {O.pairs.u.layout.described}, model {O.model!r}",
@@ -156,16 +155,6 @@ def _answers(
         return found | {name: answers[name] for name in baselines}
     others = {name: engine_for(regressor_for(name), pairs, name) for name in baselines}
     return found | {name: other.answer(query, None) for name, other in others.items()}
-
-
-def _outliers(residuals: Tensor, variation: float) -> tuple[int, ...]:
-    """Examples whose squared error is far above the median, and a visible part of the variation
-    of an example."""
-    squares = residuals.flatten(1).square().sum(1)
-    if len(squares) < FEW:
-        return ()
-    limit = max(OUTLIER * float(squares.median()), VISIBLE * variation, 1e-300)
-    return tuple(torch.nonzero(squares > limit)[:, 0].tolist())
 
 
 def _noise(residuals: Tensor, mean: Tensor) -> float:
