@@ -15,8 +15,7 @@ def main(folder):
     names = {}
     exec(study, names)  # the page's own code
     S = names["O"].sensitivity()
-    path = Path(folder) / "parameter_study"
-    figures.sensitivity(S.names, S.shares, S.effects, path, S.x, "time (s)")
+    figures.sensitivity(S, Path(folder) / "parameter_study", xlabel="time (s)")
 
 
 if __name__ == "__main__":

@@ -197,8 +197,20 @@ def test_shares_have_the_names_of_the_table(study, tmp_path):
     S = study[0].sensitivity()
     assert S.names == ("speed", "material", "coated", "count")
     assert S.shares.argmax() == 1 and "material" in str(S)
-    figures.sensitivity(S.names, S.shares, S.effects, tmp_path / "s", S.x)
+    figures.sensitivity(S, tmp_path / "s", xlabel="time (s)")
+    assert "time (s)" in (tmp_path / "s.svg").read_text()
     assert (tmp_path / "s.png").stat().st_size > 1000
+
+
+@pytest.mark.parametrize("u", ["numbers", "channels", "dates"])
+def test_sensitivities_of_all_kinds_of_outputs_are_drawn(u, tmp_path):
+    p, curves = numbers(12, 2)
+    outputs = {"numbers": curves[:, :3], "channels": np.stack([curves, -curves], 1)}
+    days = np.datetime64("2020-01-01") + np.arange(20)
+    x = {"dates": days}.get(u)
+    O = transduce.regress(None, outputs.get(u, curves), parameters=p, x_u=x)
+    figures.sensitivity(O.sensitivity(), tmp_path / "s")
+    assert (tmp_path / "s.png").exists()
 
 
 def test_parts_of_a_curve_that_matter():
