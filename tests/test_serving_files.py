@@ -60,3 +60,11 @@ def test_sizes_and_gaps():
         read_text(frame(np.where(V.max() == V, np.nan, V)).to_csv(index=False).encode(), MOST)
     with pytest.raises(TransduceError, match=r"a.xlsx is of an unknown format; expected one of"):
         read_file("a.xlsx", b"PK", MOST)
+
+
+def test_single_columns_as_inputs_are_refused():
+    table = frame().drop(columns=[name for name in frame() if name.startswith("v")])
+    table.insert(0, "mass", V[:, 0])
+    table.insert(1, "damping", list("aabbab"))
+    with pytest.raises(TransduceError, match=r"inputs \(mass, damping\).*regress"):
+        read_text(table.to_csv(index=False).encode(), MOST)

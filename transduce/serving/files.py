@@ -16,6 +16,7 @@ from ..storage import FORMATS, OpenFile, opened
 from ..storage.headers import table_of
 from ..storage.naming import pair_names, single_name
 from ..storage.open_file import RESERVED, as_vector
+from ..storage.roles import Choice, pair_roles
 from ..storage.table_files import table_file
 from ..storage.text import cells_of, decoded
 from ..types import Array, DataArray, TransduceError
@@ -97,6 +98,7 @@ def named_arrays(file: OpenFile) -> dict[str, np.ndarray]:
 def _roles(file: OpenFile) -> dict[str, str]:
     """For v, u and v_query, the names of those that the file has."""
     queries = {"v_query": "v_query"} if "v_query" in file.names else {}
+    _check_no_study(file)
     try:
         pair = dict(zip("vu", pair_names(file, None, None), strict=True))
     except TransduceError:
@@ -104,6 +106,19 @@ def _roles(file: OpenFile) -> dict[str, str]:
     if pair and set(pair.values()) <= set(file.names):
         return pair | queries
     return {"v": single_name(file, None, "v")}
+
+
+def _check_no_study(file: OpenFile) -> None:
+    """Raise an error if single columns are the inputs: arrays would lose names and categories."""
+    try:
+        roles = pair_roles(file, Choice())
+    except TransduceError:
+        return
+    if file.layout and roles.v is None and roles.parameters:
+        raise TransduceError(
+            f"{file.path} has single columns as inputs ({', '.join(roles.parameters[:8])}); "
+            "expected functions v and u here. Use `transduce regress`, which takes parameters."
+        )
 
 
 def _positions(array: Array) -> np.ndarray | None:

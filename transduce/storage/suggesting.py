@@ -89,11 +89,10 @@ def _pair(file: OpenFile) -> tuple[Choice | None, bool]:
             return Choice(), bool(roles.notes)
         v, u = (file.described(str(name)) for name in (roles.v, roles.u))
         columns = _in_columns(file, v, u)
-        return Choice(columns=columns), columns or bool(file.layout and not file.functions)
+        return Choice(columns=columns), columns or _is_of_numbers(file)
     except (TransduceError, KeyError):
         pass
-    numbers = file.layout == "wide" and not file.functions
-    if numbers or {"u", "U"} & set(file.names):  # such as a file of answers
+    if _is_of_numbers(file) or {"u", "U"} & set(file.names):  # such as a file of answers
         return None, False
     studied = file.singles and (file.functions or not file.layout)
     if studied and (largest := _largest(file)) is not None:
@@ -104,6 +103,11 @@ def _pair(file: OpenFile) -> tuple[Choice | None, bool]:
                 columns = columns or _in_columns(file, one, other)
                 return Choice(one.name, other.name, columns=columns), True
     return None, False
+
+
+def _is_of_numbers(file: OpenFile) -> bool:
+    """Whether a file is a table of single columns."""
+    return file.layout == "wide" and not file.functions
 
 
 def _are_halves(file: OpenFile, second: Path | None) -> bool:
