@@ -10,6 +10,7 @@ from conftest import fails, run
 from format_samples import PAIRS_OF, WRITERS, U, V, X, frame
 from scipy.io import savemat
 
+from transduce import domains
 from transduce.storage import write_arrays
 
 
@@ -103,3 +104,29 @@ def test_report_needs_no_queries():
     frame().to_csv("a.csv", index=False)
     assert "given together" in fails("regress", "--examples", "a.csv")
     assert "given together" in fails("regress", "--examples", "a.csv", "--queries", "a.csv")
+
+
+def test_positions_in_structs():
+    savemat("a.mat", {"data": {"v": U, "u": U, "x": X}})
+    model, domain = domains.opened("rbf")
+    np.testing.assert_allclose(domain.read_examples(model, "a.mat").v.grid.x, X)
+    said = run("inspect", "a.mat").stdout
+    assert "data.x" in said and "grid 400 to 435" in said
+
+
+def test_inspect_of_columns_without_positions():
+    """Functions in columns are smooth from row to row."""
+    smooth = np.cumsum(np.cumsum(np.random.default_rng(0).normal(size=(40, 15)), 0), 0)
+    savemat("a.mat", {"v": smooth, "u": 2 * smooth})
+    said = run("inspect", "a.mat").stdout
+    assert "--columns" in said.splitlines()[-1] and "check that" in said
+    savemat("a.mat", {"v": smooth.T, "u": 2 * smooth.T})
+    assert "--columns" not in run("inspect", "a.mat").stdout
+
+
+def test_inspect_of_empty_arrays():
+    np.savez("a.npz", v=np.empty((0, 5)), u=np.empty((0, 5)), w=np.empty(0))
+    result = run("inspect", "a.npz")
+    assert result.exit_code == 0 and "no values" in result.stdout
+    savemat("a.mat", {"v": U, "u": U, "none": np.empty((0, 0))})
+    assert "no values" in run("inspect", "a.mat").stdout

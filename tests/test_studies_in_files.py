@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 import rdata
 from conftest import fails, run
-from scipy.io import savemat
 
 import transduce
 from transduce import domains
@@ -243,6 +242,12 @@ def test_designs_with_names_of_positions_are_rows():
     CURVES.to_csv("u.csv", index=False)
     pairs = pairs_of("p.csv", outputs="u.csv")
     assert pairs.v.layout.names == ("height", "angle")
+    pd.concat([P[["mass"]].set_axis(["time"], axis=1), CURVES], axis=1).to_csv("a.csv", index=False)
+    with pytest.warns(UserWarning, match="single columns"):
+        assert pairs_of("a.csv").v.layout.names == ("time",)
+    CURVES.assign(time=T.sum() + np.arange(24) / 8)[["time", *CURVES]].to_csv("b.csv", index=False)
+    with opened("b.csv") as file:
+        assert file.singles == () and "'time' labels the rows" in file.notes[0]
 
 
 @pytest.mark.parametrize(
@@ -293,32 +298,6 @@ def test_variables_of_data_frames():
         np.testing.assert_array_equal(file.fetch("e"), U)
     with opened_pairs("a.rda", Choice("d.disp", "d.bdisp")) as file:
         np.testing.assert_array_equal(file.fetch("u"), U)
-
-
-def test_positions_in_structs():
-    savemat("a.mat", {"data": {"v": U, "u": U, "x": 7 + T}})
-    pairs = pairs_of("a.mat")
-    np.testing.assert_allclose(pairs.v.grid.x, 7 + T)
-    said = run("inspect", "a.mat").stdout
-    assert "data.x" in said and "grid 7 to 8" in said
-
-
-def test_inspect_of_columns_without_positions():
-    """Functions in columns are smooth from row to row."""
-    smooth = np.cumsum(np.cumsum(RNG.normal(size=(40, 15)), 0), 0)
-    savemat("a.mat", {"v": smooth, "u": 2 * smooth})
-    said = run("inspect", "a.mat").stdout
-    assert "--columns" in said.splitlines()[-1] and "check that" in said
-    savemat("a.mat", {"v": smooth.T, "u": 2 * smooth.T})
-    assert "--columns" not in run("inspect", "a.mat").stdout
-
-
-def test_inspect_of_empty_arrays():
-    np.savez("a.npz", v=np.empty((0, 5)), u=np.empty((0, 5)), w=np.empty(0))
-    result = run("inspect", "a.npz")
-    assert result.exit_code == 0 and "no values" in result.stdout
-    savemat("a.mat", {"v": U, "u": U, "none": np.empty((0, 0))})
-    assert "no values" in run("inspect", "a.mat").stdout
 
 
 def test_models_of_families_say_what_they_need():

@@ -140,10 +140,17 @@ def _labels_rows(table: Table) -> bool:
         return False
     if table.names is not None:
         parts = label_of(table.names[0])
-        return parts.name.lower() in LABELS and (parts.place is None or parts.name != "")
+        named = parts.name.lower() in LABELS and (parts.place is None or parts.name != "")
+        return named and not _is_measured(table.labels(0))
     first, n = table.values[:, 0], len(table.values)
     counted = any(np.array_equal(first, np.arange(n) + start) for start in (0, 1))
     return n > 2 and table.width > 2 and counted
+
+
+def _is_measured(labels: np.ndarray) -> bool:
+    """Whether labels are rather numbers of a study: with fractions, and in no order."""
+    steps = np.diff(labels) if labels.dtype.kind == "f" else np.zeros(0)
+    return bool((steps > 0).any() and (steps < 0).any())
 
 
 def _rows(table: Table, label: int | None) -> Rows:
