@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from transduce.families.laws import Dice, Measure, RejectedError
 from transduce.families.random_operators import (
     black_boxes,
     driven,
@@ -16,9 +17,6 @@ from transduce.families.random_operators import (
     linear,
     u_first,
 )
-from transduce.families.random_operators.dice import Dice
-from transduce.families.random_operators.law import RejectedError
-from transduce.families.random_operators.measures import Measure
 from transduce.random_fields import generator_for
 
 X, N = grid.x(), grid.N

@@ -11,11 +11,9 @@ import xarray as xr
 from conftest import fails, run
 
 from transduce.families import RandomOperators
+from transduce.families.laws import Dice, RandomOperator, RejectedError, measured
 from transduce.families.random_operators import HELD_OUT, MECHANISMS, Varied
-from transduce.families.random_operators.dice import Dice
-from transduce.families.random_operators.family import RandomOperator
-from transduce.families.random_operators.law import RejectedError
-from transduce.families.random_operators.wrapping import measured
+from transduce.families.random_operators.family import smooth_noise
 from transduce.generation import SolverFamily, generate
 from transduce.random_fields import generator_for
 from transduce.storage import StoredFamily
@@ -119,7 +117,7 @@ def test_noise_is_of_the_stated_size():
     changed = []
     for seed in range(30):
         dice = Dice(generator_for("test", seed))
-        noisy = measured(lambda n, dice: pairs, dice, 1.0)(50, dice)
+        noisy = measured(lambda n, dice: pairs, dice, 1.0, smooth_noise)(50, dice)
         changed.append([(f - g).std().item() for f, g in zip(noisy, pairs, strict=True)])
     of_v, of_u = zip(*changed, strict=True)
     assert 0.002 < min(of_u) < max(of_u) < 3
@@ -128,7 +126,7 @@ def test_noise_is_of_the_stated_size():
     def law(n, dice):
         return pairs
 
-    assert measured(law, dice, 0.0) is law
+    assert measured(law, dice, 0.0, smooth_noise) is law
 
 
 def test_laws_without_solutions_are_drawn_in_parts_or_refused():

@@ -22,6 +22,7 @@ from .image_files import load_images as load_images
 from .image_files import resized as resized
 from .images import PermutedImages as PermutedImages
 from .mixture import Mixture as Mixture
+from .random_field_operators import RandomFieldOperators as RandomFieldOperators
 from .random_operators import RandomOperators as RandomOperators
 from .symmetries import Moved as Moved
 from .synthetic_images import SyntheticImages as SyntheticImages

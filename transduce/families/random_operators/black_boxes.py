@@ -8,12 +8,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from .dice import Dice
+from ..laws import Dice, Law, draw_pointwise, of_map
 from .grid import BOUNDARIES, N, x
-from .law import Law, of_map
 from .linear import draw_matrix
 from .measures import draw_measure, field
-from .pointwise import draw_pointwise
 
 
 def _scaled_matrix(dice: Dice, trial: Tensor) -> Tensor:

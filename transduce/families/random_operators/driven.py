@@ -13,11 +13,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from .dice import Dice
+from ..laws import Dice, Law, draw_pointwise, of_map, require_bounded
+from ..laws.pointwise import Pointwise
 from .grid import H, N
-from .law import Law, of_map, require_bounded
 from .measures import draw_measure
-from .pointwise import Pointwise, draw_pointwise
 
 
 @dataclass(frozen=True)

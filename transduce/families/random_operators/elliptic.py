@@ -16,9 +16,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from .dice import Dice
+from ..laws import Dice, Law, Map, RejectedError, of_map, require_bounded
 from .grid import BOUNDARIES, H, N, derivative, quadrature, x
-from .law import Law, Map, RejectedError, affine, of_map, require_bounded
+from .linear import affine
 from .measures import draw_measure, field
 
 WORST = 1e11  # condition number from which rounding decides the solution

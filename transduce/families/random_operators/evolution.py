@@ -15,9 +15,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from .dice import Dice
+from ..laws import Dice, Law, Map, Pairs, RejectedError, of_map, require_bounded
 from .grid import N, derivative, x
-from .law import Law, Map, Pairs, RejectedError, of_map, require_bounded
 from .measures import draw_measure, field
 
 STEPS = 40  # of the nonlinear part

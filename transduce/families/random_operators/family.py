@@ -8,18 +8,15 @@ are drawn again.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import torch
 from torch import Tensor
 
-from ...random_fields import one_thread
-from ...types import ExampleSet, Task, TransduceError
+from ..laws import Dice, Law, LawFamily, Mechanism, measured
+from ..laws.noise import Noise
 from . import black_boxes, driven, elliptic, evolution, grid, linear, u_first
-from .dice import Dice
-from .law import Law, Mechanism, Pairs, RejectedError
-from .wrapping import measured
 
 MECHANISMS: dict[str, tuple[Mechanism, float]] = {  # with their shares of all operators
     "linear": (linear.linear, 5.0),
@@ -41,26 +38,10 @@ MECHANISMS: dict[str, tuple[Mechanism, float]] = {  # with their shares of all o
 }
 HELD_OUT = ("wave", "forced state", "neural")  # for validation; never in training
 TRAINED = tuple(name for name in MECHANISMS if name not in HELD_OUT)
-TRIES = 200
-FEW = 4  # pairs that are drawn together if many cannot
-LARGEST = 1e4  # size of a function in units of the variation of all
-
-
-@dataclass(frozen=True, eq=False)
-class RandomOperator:
-    """One operator with the distribution of its inputs.
-
-    Args:
-        mechanism: its name.
-        law: draws pairs.
-    """
-
-    mechanism: str
-    law: Law
 
 
 @dataclass(frozen=True)
-class RandomOperators:
+class RandomOperators(LawFamily):
     """Random operators between functions on 80 points of [0, 1].
 
     Args:
@@ -73,87 +54,23 @@ class RandomOperators:
     """
 
     mechanisms: tuple[str, ...] = TRAINED
-    noisy: float = 0.35
 
-    def __post_init__(self) -> None:
-        unknown = [name for name in self.mechanisms if name not in MECHANISMS]
-        if unknown or not self.mechanisms:
-            raise TransduceError(
-                f"mechanisms={self.mechanisms!r}; expected a tuple of some of "
-                f"{', '.join(MECHANISMS)}. Name these."
-            )
+    known = MECHANISMS
 
     @property
     def axes(self) -> Mapping[str, Tensor]:
         return {"x": grid.x()[::2]}
 
-    @property
-    def parameters(self) -> Mapping[str, tuple[str, tuple[str, ...]]]:
-        return {"mechanism": ("int64", ())}
-
-    def parameters_of(self, operator: RandomOperator) -> Mapping[str, int]:
-        """The place of the operator's mechanism in `MECHANISMS`."""
-        return {"mechanism": list(MECHANISMS).index(operator.mechanism)}
-
-    def sample_operator(self, generator: torch.Generator) -> RandomOperator:
-        """Draw one operator whose first pairs are sound."""
-        dice = Dice(generator)
-        shares = [MECHANISMS[name][1] for name in self.mechanisms]
-        for _ in range(TRIES):
-            name = dice.pick(self.mechanisms, shares)
-            try:
-                with one_thread():
-                    law = measured(MECHANISMS[name][0](dice), dice, self.noisy)
-                    self._sound(law(8, dice))
-                return RandomOperator(name, law)
-            except (RejectedError, torch.linalg.LinAlgError):
-                continue
-        raise TransduceError(f"{TRIES} laws of {self.mechanisms} were rejected. Name others.")
-
-    def sample_pairs(
-        self, operator: RandomOperator, n: int, generator: torch.Generator
-    ) -> ExampleSet:
-        """Draw n pairs of an operator, in single precision and in units of their size."""
-        several = max(n, 2)  # a single pair does not show whether functions vary
-        with one_thread():
-            try:
-                v, u = self._sound(operator.law(several, Dice(generator)))
-            except (RejectedError, torch.linalg.LinAlgError):
-                v, u = self._in_parts(operator, several, Dice(generator))
-        return ExampleSet(v[:n].float(), u[:n].float())
-
-    def _in_parts(self, operator: RandomOperator, n: int, dice: Dice) -> Pairs:
-        """Draw few pairs at a time, and those without a solution again."""
-        parts: list[Pairs] = []
-        for _ in range(TRIES * n):
-            try:
-                drawn = operator.law(min(FEW, n), dice)
-                self._sound(drawn)
-                parts.append(drawn)
-            except (RejectedError, torch.linalg.LinAlgError):
-                continue
-            if FEW * len(parts) >= n:
-                v, u = (torch.cat(functions)[:n] for functions in zip(*parts, strict=True))
-                return self._sound((v, u))
-        raise TransduceError(
-            f"no {n} pairs of a {operator.mechanism!r} law could be drawn. Draw another operator."
-        )
-
-    def sample_task(self, n: int, m: int, generator: torch.Generator) -> Task:
-        """Draw one operator, n example pairs and m query pairs of it."""
-        pairs = self.sample_pairs(self.sample_operator(generator), n + m, generator)
-        return Task(pairs[:n], pairs[n:])
+    def measured(self, law: Law, dice: Dice) -> Law:
+        return measured(law, dice, self.noisy, smooth_noise)
 
     @staticmethod
-    def _sound(pairs: Pairs) -> Pairs:
-        """The pairs at every second point, scaled to unit size, or an error."""
-        out = []
-        for f in pairs:
-            f = f[:, ::2]
-            size = f.square().mean().sqrt()
-            varies = (f - f.mean(0)).square().mean().sqrt()
-            sound = varies > 1e-5 * size and f.abs().max() <= LARGEST * varies  # False for NaN
-            if not sound:
-                raise RejectedError
-            out.append(f / size)
-        return out[0], out[1]
+    def kept(f: Tensor) -> Tensor:
+        """Every second point."""
+        return f[:, ::2]
+
+
+def smooth_noise(dice: Dice) -> Noise:
+    """Random fields of length 0.02 to 0.3."""
+    root = grid.field_root(math.inf, dice.log_uniform(0.02, 0.3))
+    return lambda f, dice: dice.normal(len(f), root.shape[1]) @ root.T

@@ -15,6 +15,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from ..laws import calculus
+
 POINTS = 80  # that the family keeps
 N = 2 * POINTS - 1
 H = 1 / (N - 1)
@@ -59,69 +61,19 @@ def integral() -> Float[Tensor, "N N"]:
 
 @lru_cache(maxsize=16)
 def derivative(order: int, boundary: str = "free") -> Float[Tensor, "N N"]:
-    """The matrix of a derivative of order 1 to 4.
+    """The matrix of a derivative of order 1 to 4; "zero" and "even" differ for orders 1 and 2.
 
-    Periodic functions are differentiated by Fourier series, exactly up to 78 waves. For others,
-    derivatives of order 1 and 2 have stencils of 6 points, those of order 3 and 4 of 8 points, so
-    that the error is of order h^4 or less. Stencils reach one point further to the left, and are
-    shifted inwards at the ends.
-
-    With "zero" and "even" boundaries, orders 1 and 2 have centred stencils of 3 points and
-    functions continued as odd or even, with an error of order h^2, which is stable in time. The
-    rows of the ends are 0 with "zero": values there do not change.
+    Periodic functions repeat their first value at the last point, and are differentiated exactly up
+    to 78 waves.
     """
     if boundary == "periodic":
-        return _fourier(order)
+        inner = calculus.periodic(N - 1, order)
+        A = torch.zeros(N, N, dtype=torch.float64)
+        A[:-1, :-1], A[-1, :-1] = inner, inner[0]
+        return A
     if boundary in ("zero", "even") and order <= 2:
-        return _mirrored(order, boundary)
-    A, width = torch.zeros(N, N, dtype=torch.float64), order + 4 + order % 2
-    for i in range(N):
-        first = min(max(i - width // 2, 0), N - width)
-        A[i, first : first + width] = _stencil(first - i, width, order)
-    return A
-
-
-@lru_cache(maxsize=64)
-def _stencil(first: int, width: int, order: int) -> Float[Tensor, " width"]:
-    """Weights of the values at x + h (first, ..., first + width - 1) for a derivative at x."""
-    offsets = torch.arange(first, first + width, dtype=torch.float64)
-    powers = offsets[None] ** torch.arange(width, dtype=torch.float64)[:, None]
-    target = torch.zeros(width, dtype=torch.float64)
-    target[order] = math.factorial(order)
-    return torch.linalg.solve(powers, target) / H**order
-
-
-def _fourier(order: int) -> Float[Tensor, "N N"]:
-    """Differentiation of periodic functions, whose last point repeats the first."""
-    period = N - 1
-    k = torch.fft.fftfreq(period, 1 / period, dtype=torch.float64)
-    symbol = (2j * math.pi * k) ** order
-    if order % 2:
-        symbol[period // 2] = 0  # the highest frequency has no odd derivative on the grid
-    identity = torch.eye(period, dtype=torch.float64)
-    inner = torch.fft.ifft(symbol[:, None] * torch.fft.fft(identity, dim=0), dim=0).real
-    A = torch.zeros(N, N, dtype=torch.float64)
-    A[:-1, :-1], A[-1, :-1] = inner, inner[0]
-    return A
-
-
-def _mirrored(order: int, boundary: str) -> Float[Tensor, "N N"]:
-    """Centred differences of functions that are continued as odd or even beyond the ends."""
-    i, sign = torch.arange(N), -1.0 if boundary == "zero" else 1.0
-    A = torch.zeros(N, N, dtype=torch.float64)
-    left, middle, right = ((-0.5, 0.0, 0.5), (1.0, -2.0, 1.0))[order - 1]
-    for offset, weight in ((-1, left), (0, middle), (1, right)):
-        column = i + offset
-        mirrored = torch.where(
-            column < 0, -column, torch.where(column > N - 1, 2 * (N - 1) - column, column)
-        )
-        outside = (column < 0) | (column > N - 1)
-        A.index_put_(
-            (i, mirrored), torch.where(outside, sign, 1.0).double() * weight, accumulate=True
-        )
-    if boundary == "zero":
-        A[0] = A[-1] = 0 * A[0]
-    return A / H**order
+        return calculus.mirrored(N, order, boundary)
+    return calculus.free(N, order)
 
 
 @lru_cache(maxsize=64)

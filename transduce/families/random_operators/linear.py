@@ -13,9 +13,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from .dice import Dice
+from ..laws import Dice, Law, Map, of_map
 from .grid import BOUNDARIES, N, derivative, differences, field_root, integral, quadrature, x
-from .law import Law, affine, of_map
 from .measures import draw_measure, field, fields
 
 
@@ -27,6 +26,11 @@ def linear(dice: Dice) -> Law:
         A = A + dice.uniform(-1, 1) * _unit(draw_matrix(dice))
     offset = field(dice) * dice.uniform(0, 2) if dice.chance(0.25) else torch.zeros(N).double()
     return of_map(measure, affine(A, offset))
+
+
+def affine(A: Float[Tensor, "N N"], offset: Float[Tensor, " N"]) -> Map:
+    """v -> A v + offset."""
+    return lambda v: v @ A.T + offset
 
 
 def draw_matrix(dice: Dice) -> Float[Tensor, "N N"]:

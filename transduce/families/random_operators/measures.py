@@ -9,33 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import torch
-from jaxtyping import Float
 from torch import Tensor
 
-from .dice import Dice
+from ..laws import Dice, Measure, Sampler
 from .grid import N, field_root, x
 
-Sampler = Callable[[int, Dice], Tensor]
 SMOOTHNESS, SMOOTHNESS_SHARES = (0.5, 1.5, 2.5, math.inf), (1.0, 1.0, 1.0, 4.0)
-
-
-@dataclass(frozen=True)
-class Measure:
-    """A distribution of functions.
-
-    Args:
-        raw: draws functions of any size.
-        scale: what they are divided by.
-    """
-
-    raw: Sampler
-    scale: float = 1.0
-
-    def __call__(self, n: int, dice: Dice) -> Float[Tensor, "n N"]:
-        return self.raw(n, dice) / self.scale
 
 
 def fields(

@@ -10,9 +10,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from .dice import Dice
+from ..laws import Dice, Law, Pairs
 from .grid import BOUNDARIES, N, derivative, differences
-from .law import Law, Pairs
 from .measures import draw_measure, field
 
 

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from ...types import ExampleSet, OperatorFamily, Task, to_tensor
-from .dice import Dice
+from ..laws import Dice
 
 
 @dataclass(frozen=True)

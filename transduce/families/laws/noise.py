@@ -5,36 +5,48 @@ Units and offsets need no wrapping: models measure them from the examples.
 
 from __future__ import annotations
 
-import math
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
 
 from .dice import Dice
-from .grid import field_root
 from .law import Law, Pairs
 
+Noise = Callable[[Tensor, Dice], Tensor]
 
-def measured(law: Law, dice: Dice, noisy: float) -> Law:
+
+def measured(law: Law, dice: Dice, noisy: float, smooth: Callable[[Dice], Noise]) -> Law:
     """The law with noise, in a share `noisy` of all draws. Its level is in units of the variation
-    of the functions, from 0.3 % to 100 % on u and to 20 % on v."""
+    of the functions, from 0.3 % to 100 % on u and to 20 % on v.
+
+    Args:
+        law: draws pairs without noise.
+        dice: of the noise's own parameters.
+        noisy: share of laws with noise.
+        smooth: draws a kind of smooth noise, a sampler of fields like those given to it.
+    """
     if not dice.chance(noisy):
         return law
     level = dice.log_uniform(0.003, 1.0)
     on_v = dice.log_uniform(0.003, 0.2) * dice.chance(0.3)
-    root = field_root(math.inf, dice.log_uniform(0.02, 0.3)) if dice.chance(0.4) else None
+    unit = smooth(dice) if dice.chance(0.4) else _white
     varied = dice.chance(0.3)
 
     def noise(f: Tensor, size: float, dice: Dice) -> Tensor:
         spread = (f - f.mean(0)).square().mean().sqrt()
-        white = (
-            dice.normal(*f.shape) if root is None else dice.normal(len(f), root.shape[1]) @ root.T
-        )
-        per_function = torch.exp(0.7 * dice.normal(len(f), 1)) if varied else 1.0
-        return f + size * spread * white * per_function
+        found = unit(f, dice)
+        if varied:
+            size_of_each = torch.exp(0.7 * dice.normal(len(f), 1))
+            found = found * size_of_each.reshape(-1, *[1] * (f.ndim - 1))
+        return f + size * spread * found
 
     def sample(n: int, dice: Dice) -> Pairs:
         v, u = law(n, dice)
         return (noise(v, on_v, dice) if on_v else v), noise(u, level, dice)
 
     return sample
+
+
+def _white(f: Tensor, dice: Dice) -> Tensor:
+    return dice.normal(*f.shape)

@@ -7,22 +7,39 @@ raises `RejectedError` if a solution does not exist or blows up.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from .dice import Dice
-from .measures import Measure
 
 Pairs = tuple[Tensor, Tensor]
 Law = Callable[[int, Dice], Pairs]
 Mechanism = Callable[[Dice], Law]
-Map = Callable[[Float[Tensor, "n N"]], Float[Tensor, "n N"]]
+Map = Callable[[Float[Tensor, "n ..."]], Float[Tensor, "n ..."]]
+Sampler = Callable[[int, Dice], Tensor]
 
 
 class RejectedError(Exception):
     """The law has no bounded solution for some input; another one is drawn."""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A distribution of functions.
+
+    Args:
+        raw: draws functions of any size.
+        scale: what they are divided by.
+    """
+
+    raw: Sampler
+    scale: float = 1.0
+
+    def __call__(self, n: int, dice: Dice) -> Float[Tensor, "n ..."]:
+        return self.raw(n, dice) / self.scale
 
 
 def of_map(measure: Measure, map: Map) -> Law:
@@ -33,11 +50,6 @@ def of_map(measure: Measure, map: Map) -> Law:
         return v, map(v)
 
     return sample
-
-
-def affine(A: Float[Tensor, "N N"], offset: Float[Tensor, " N"]) -> Map:
-    """v -> A v + offset."""
-    return lambda v: v @ A.T + offset
 
 
 def require_bounded(q: Tensor, most: float = 50.0) -> None:
