@@ -31,6 +31,10 @@ def write_tsv(path, v=V, u=U):
     frame(v, u).to_csv(path, index=False, sep="\t")
 
 
+def write_txt(path, v=V, u=U):
+    frame(v, u).to_csv(path, index=False, sep=" ")
+
+
 def write_mat(path, v=V, u=U):
     savemat(path, {"v": v, "u": u, "x": X}, do_compression=True)
 
@@ -65,6 +69,10 @@ def write_plain_rda(path, v=V, u=U):
     rdata.write_rda(path, {"v": v, "u": u, "x": X}, compression=None)
 
 
+def write_rds(path, v=V, u=U):
+    rdata.write_rds(path, {"v": v, "u": u, "x": X})
+
+
 def write_npz(path, v=V, u=U):
     np.savez(path, v=v, u=u, x=X)
 
@@ -83,6 +91,7 @@ def write_h5(path, v=V, u=U):
 WRITERS = {  # a line for each reader
     "pairs.csv": write_csv,
     "pairs.tsv": write_tsv,
+    "pairs.txt": write_txt,
     "pairs.mat": write_mat,
     "pairs_plain.mat": write_plain_mat,
     "pairs_73.mat": write_mat_73,
@@ -90,6 +99,7 @@ WRITERS = {  # a line for each reader
     "pairs.parquet": write_parquet,
     "pairs.rda": write_rda,
     "pairs_plain.rda": write_plain_rda,
+    "pairs.rds": write_rds,
     "pairs.npz": write_npz,
     "pairs.nc": write_nc,
     "pairs.h5": write_h5,

@@ -1,8 +1,10 @@
 """Files that other programs write: round trips, files of third parties, and files as found."""
 
 from contextlib import suppress
+from decimal import Decimal
 from pathlib import Path
 
+import h5py
 import numpy as np
 import pandas as pd
 import pyarrow
@@ -10,6 +12,7 @@ import pyarrow.parquet
 import pytest
 import rdata
 import scipy
+import sklearn
 import vega_datasets
 import xarray as xr
 from conftest import fails, run
@@ -23,6 +26,10 @@ SUFFIXES = [".csv", ".tsv", ".txt", ".npz", ".mat", ".parquet", ".nc", ".h5", ".
 MATLAB = Path(scipy.__file__).parent / "io/matlab/tests/data"
 R = Path(rdata.__file__).parent / "tests/data"
 PARQUET = Path(pyarrow.__file__).parent / "tests/data/parquet"
+SPATIAL = Path(scipy.__file__).parent / "spatial/tests/data"
+SCIPY = Path(scipy.__file__).parent
+SKLEARN = Path(sklearn.__file__).parent / "datasets/data"
+NUMPY = Path(np.__file__).parent / "lib/tests/data"
 VEGA = Path(vega_datasets.__file__).parent / "_data"
 
 
@@ -81,6 +88,9 @@ THIRD_PARTIES = [  # file, variable, shape, first value
     (PARQUET / "v0.7.1.parquet", "carat", (10,), 0.23),
     (VEGA / "seattle-weather.csv", "temp_max", (1461,), 12.8),
     (VEGA / "us-employment.csv", "manufacturing", (120,), 14210.0),
+    (SPATIAL / "iris.txt", "values", (150, 4), 5.1),
+    (SKLEARN / "linnerud_exercise.csv", "Chins", (20,), 5.0),
+    (SCIPY / "interpolate/tests/data/estimate_gradients_hang.npy", "values", (2225, 2), 0.0),
 ]  # fmt: skip
 
 
@@ -92,18 +102,31 @@ def test_files_of_third_parties(path, name, shape, first):
     assert array.shape == shape and array.ravel()[0] == pytest.approx(first)
 
 
-@pytest.mark.parametrize(
-    "folder", [MATLAB, R, PARQUET, VEGA], ids=["scipy", "rdata", "arrow", "vega"]
-)
+PACKAGES = {  # a folder, how many files of a suffix it has, and how many of them hold real numbers
+    "scipy": (MATLAB, ".mat", 110, 36),  # the others hold cells, structs, text, or are of version 4
+    "rdata": (R, ".rda", 234, 106),
+    "rdata's .rds": (R, ".rds", 349, 157),
+    "arrow": (PARQUET, ".parquet", 4, 4),
+    "vega": (VEGA, ".csv", 8, 8),
+    "scipy's .txt": (SPATIAL, ".txt", 30, 30),
+    "sklearn": (SKLEARN, ".csv", 5, 3),
+    "scipy's .npy": (SCIPY, ".npy", 6, 5),
+    "numpy": (NUMPY, ".npy", 5, 2),  # the others are pickles
+}
+
+
+@pytest.mark.parametrize("package", PACKAGES)
 @pytest.mark.filterwarnings("ignore")
-def test_every_file_of_a_package_is_read_or_refused(folder):
-    read = 0
-    for path in sorted(
-        p for p in folder.rglob("*.*") if p.suffix in (".mat", ".rda", ".parquet", ".csv")
-    ):
+def test_every_file_of_a_package_is_read_or_refused(package):
+    folder, suffix, files, readable = PACKAGES[package]
+    paths, read = sorted(folder.rglob(f"*{suffix}")), set()
+    for path in paths:
         with suppress(TransduceError), opened(path) as file:
-            read += sum(np.asarray(file.fetch(name)).size > 0 for name in file.names)
-    assert read > 2
+            for name in file.names:
+                with suppress(TransduceError):
+                    array = np.asarray(file.fetch(name))
+                    read |= {path} if array.size and array.dtype.kind in "fiubU" else set()
+    assert (len(paths), len(read)) == (files, readable)
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -158,6 +181,15 @@ def test_structs_and_columns_of_matlab(tmp_path):
     np.testing.assert_array_equal(read_examples(tmp_path / "t.mat", columns=True).u, U)
 
 
+def test_a_scalar_of_matlab_73(tmp_path):
+    path = tmp_path / "s.mat"
+    write_mat_73(path)
+    with h5py.File(path, "r+") as file:
+        file["scalar"] = 3.0
+        file["scalar"].attrs["MATLAB_class"] = np.bytes_("double")
+    assert read_variable(path, "scalar").item() == 3.0
+
+
 def test_lists_in_parquet(tmp_path):
     table = pyarrow.table({"v": V.tolist(), "u": U.tolist()})
     pyarrow.parquet.write_table(table, tmp_path / "a.parquet")
@@ -166,6 +198,28 @@ def test_lists_in_parquet(tmp_path):
     pyarrow.parquet.write_table(ragged, tmp_path / "b.parquet")
     with pytest.raises(TransduceError, match=r"lists of unequal length.*Interpolate"):
         read_examples(tmp_path / "b.parquet")
+
+
+def test_decimals_in_parquet(tmp_path):
+    cells = [[Decimal(f"{cell:.3f}") for cell in column] for column in V.T]
+    table = pyarrow.table({f"v_{j}": cells[j] for j in range(8)})
+    pyarrow.parquet.write_table(table, tmp_path / "a.parquet")
+    np.testing.assert_allclose(read_variable(tmp_path / "a.parquet", "v"), V, atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("columns", "names", "message"),
+    [
+        ([[[[1.0], [2.0]]]], ["v"], r"v in .* has lists of list<.*expected lists of numbers"),
+        ([[["a", "b"]]], ["v"], r"v in .* has lists of string; expected lists of numbers"),
+        ([[1.0], [2.0]], ["v", "v"], r"two columns called 'v'; expected a name for each. Rename"),
+    ],
+)
+def test_what_is_not_read_in_parquet(columns, names, message, tmp_path):
+    table = pyarrow.table([pyarrow.array(column) for column in columns], names=names)
+    pyarrow.parquet.write_table(table, tmp_path / "a.parquet")
+    with pytest.raises(TransduceError, match=message):
+        read_variable(tmp_path / "a.parquet", "v")
 
 
 def test_data_frames_of_r(tmp_path):

@@ -124,6 +124,21 @@ def test_inspect_of_columns_without_positions():
     assert "--columns" not in run("inspect", "a.mat").stdout
 
 
+def test_inspect_of_complex_numbers():
+    np.savez("a.npz", v=V, u=U, z=V + 1j * U, zero=np.zeros(3, complex))
+    said = run("inspect", "a.npz").stdout
+    assert said.count("complex numbers") == 2 and "categor" not in said
+
+
+def test_queries_without_the_parameters_of_the_pairs():
+    np.savez("par.npz", v=V, u=U, parameters=V[:, :2])
+    np.savez("parq.npz", v=V[:3])
+    assert "No command yet: queries came without parameters" in inspect("par.npz", "parq.npz")
+    np.savez("parq.npz", v=V[:3], parameters=V[:3, :2])
+    words = shlex.split(inspect("par.npz", "parq.npz").splitlines()[-1])
+    assert run(*words[1:], "--model", "general").exit_code == 0
+
+
 def test_inspect_of_empty_arrays():
     np.savez("a.npz", v=np.empty((0, 5)), u=np.empty((0, 5)), w=np.empty(0))
     result = run("inspect", "a.npz")

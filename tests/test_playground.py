@@ -290,9 +290,9 @@ BAD_FILES = [
     ),
     ([("a.csv", b"0,0.5,1\n0,1,0\n")], "found v; expected one file with the pairs, v and u"),
     ([("a.csv", b"v_0,v_1,u_0,u_1\n1,2,3,\n")], "a.csv: 1 of 2 values of u are not finite"),
-    ([("a.csv", b"v\r\n" * 4000)], "a.csv: the table has 4001 lines; expected at most 4000"),
-    ([("a.csv", b"v\r" * 4000)], "a.csv: the table has 4001 lines"),
-    ([("a.csv", b"v,0,1,0\nu,0,x,0\nv_query,0,1,0\n")], "a.csv: the table"),
+    ([("a.csv", b"v\r" * 4000)], "a.csv holds text where numbers are expected"),
+    ([("a.csv", b"v,0,1,0\nu,0,x,0\nv_query,0,1,0\n")], "line 2 of a.csv has 'x' in column 3"),
+    ([("a.csv", b"v,0,1,0\nv,0,1\nu,0,1\n")], "a.csv has 3 cells, and most lines have 4"),
     ([("a.csv", b"v,0,nan,0\nu,0,1,0\nv_query,0,1,0\n")], "not finite"),
 ]
 

@@ -25,7 +25,7 @@ def test_every_format(name, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
-@pytest.mark.parametrize("name", [name for name in WRITERS if not name.endswith(("sv", "npz"))])
+@pytest.mark.parametrize("name", [n for n in WRITERS if not n.endswith(("sv", "txt", "npz"))])
 def test_what_unpacks_to_more_is_refused(name, tmp_path):
     """Zeros, which compress well."""
     zeros = np.zeros((300, 8)) if name == "pairs.parquet" else np.zeros((300, 400))
@@ -47,10 +47,10 @@ HOSTILE = {
 
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_hostile_tables_are_read_or_refused_quickly(kind):
-    start = time.perf_counter()
+    start = time.process_time()
     with suppress(TransduceError):
         read_text(HOSTILE[kind], MOST)
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5
 
 
 def test_sizes_and_gaps():
@@ -60,6 +60,19 @@ def test_sizes_and_gaps():
         read_text(frame(np.where(V.max() == V, np.nan, V)).to_csv(index=False).encode(), MOST)
     with pytest.raises(TransduceError, match=r"a.xlsx is of an unknown format; expected one of"):
         read_file("a.xlsx", b"PK", MOST)
+
+
+@pytest.mark.parametrize("name", ["mass", "groups"])
+def test_columns_that_are_neither_v_nor_u_are_refused(name):
+    table = frame().assign(**{name: np.arange(6) % 3 + 0.5})
+    with pytest.raises(TransduceError, match=rf"neither v nor u \({name}\).*Leave them out"):
+        read_text(table.to_csv(index_label="id").encode(), MOST)
+
+
+def test_a_groups_array_is_refused(tmp_path):
+    np.savez(tmp_path / "a.npz", v=V, u=U, groups=np.arange(6))
+    with pytest.raises(TransduceError, match=r"neither v nor u \(groups\)"):
+        read_file("a.npz", (tmp_path / "a.npz").read_bytes(), MOST)
 
 
 def test_single_columns_as_inputs_are_refused():

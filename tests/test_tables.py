@@ -190,12 +190,40 @@ def test_curves_to_numbers_and_groups(table):
         assert file.fetch("u").shape == (6,) and file.fetch("groups").values[2] == "b"
 
 
+@pytest.mark.parametrize("mark", [",", ";", "\t", " "])
+def test_marked_tables(mark, table):
+    """Kinds may be of unequal width, and stand in any order."""
+    rows = [("u", *U[0, :5]), *(("v", *v) for v in V), *(("u", *u[:5]) for u in U[1:])]
+    text = "\n".join(mark.join(map(str, row)) for row in rows)
+    for name in ("a.csv", "a.tsv", "a.txt"):
+        check(table(text, name), V, U[:, :5])
+    with opened(table(text + f"\nv_query{mark}1{mark}2")) as file:
+        assert file.layout == "marked" and file.fetch("v_query").shape == (1, 2)
+
+
+THOUSANDS = [  # the row of names and a row below, and what is said
+    ("v_0,v_1,v_2,v_3,u_0,u_1", '1,2,3,"1,234.5",5,6', r"'1,234.5' in v_3.*thousands separators"),
+    ("v_0;v_1;u_0;u_1", "1.234,5;2;3;4", r"'1.234,5' in v_0.*thousands separators"),
+    ("id;v_0;v_1;v_2;u_0", "a;1;2 000;3;4", r"'2 000' in v_1.*thousands separators"),
+]
+
+
+@pytest.mark.parametrize(("header", "row", "message"), THOUSANDS)
+def test_a_point_of_a_function_is_not_read_as_text(header, row, message, table):
+    rows = [row.replace("a;", f"{i};").replace("4.5", f"4.{i}") for i in range(5)]
+    rows = [row.replace("4,5", f"4,{i}") for i, row in enumerate(rows)]
+    message = message.replace("4.5", "4.0").replace("4,5", "4,0")
+    with pytest.raises(TransduceError, match=rf"line 2 of .* has {message}"):
+        read_examples(table("\n".join([header, *rows])))
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        ("a;b;c\n0.06;0.1;1\n0.06;0,7;2\n0.06;0.2;3\n", r"line 3 of .* has '0,7' in b"),
         ("", r"is empty; expected a row of numbers"),
         ("\n\n# only\n", r"is empty"),
-        ("v_0,v_1,u_0,u_1\n", r"a header and no rows|text where numbers"),
+        ("v_0,v_1,u_0,u_1\n", r"a header and no rows"),
         ("v_0,v_1,u_0,u_1\n1,2,3,4\n1,2,3\n", r"line 3 of .* has 3 cells.*Complete that line"),
         ("v_0,v_1,u_0,u_1\n1,2,3,4\n1,2,x,4\n", r"line 3 of .* has 'x' in u_0.*NA"),
         ("v_0,v_0,u_0,u_1\n1,2,3,4\n", r"two columns of 'v' at 0.*Rename"),

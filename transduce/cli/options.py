@@ -75,13 +75,23 @@ def built(family: str, options: dict[str, dict[str, Any]]) -> Any:
     """The family of this name, with the options that were given.
 
     Args:
-        family: "adr", "burgers" or "random".
+        family: "adr", "burgers", "random" or "random_fields".
         options: for each family, its options; None means not given.
     """
-    from ..families import AdvectionDiffusionReaction, Burgers2d, RandomOperators
+    from ..families import (
+        AdvectionDiffusionReaction,
+        Burgers2d,
+        RandomFieldOperators,
+        RandomOperators,
+    )
     from ..types import TransduceError
 
-    known = {"adr": AdvectionDiffusionReaction, "burgers": Burgers2d, "random": RandomOperators}
+    known = {
+        "adr": AdvectionDiffusionReaction,
+        "burgers": Burgers2d,
+        "random": RandomOperators,
+        "random_fields": RandomFieldOperators,
+    }
     if family not in known:
         raise TransduceError(
             f"no family is called {family!r}; known: {', '.join(known)}. Name one of these."

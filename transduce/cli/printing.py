@@ -11,12 +11,14 @@ from typing import Any
 OPTIONS = {  # arguments that messages name, as the shell has them
     "force=True": "--force",
     "missing='drop'": "--missing drop",
+    "Give groups= with": "Add a column groups with",
+    "Give x= for": "Write x to the file for",
 }
 
 
 def complain(kind: str, message: object) -> None:
     """Print an error or a warning as one line, with the options of the shell."""
-    line = " ".join(str(message).split())
+    line = " ".join(str(getattr(message, "in_shell", message)).split())
     for argument, option in OPTIONS.items():
         line = line.replace(argument, option)
     print(f"transduce: {kind}: {line}", file=sys.stderr)

@@ -148,7 +148,7 @@ def _answer(
 def export(
     examples: Examples,
     out: Annotated[Path, typer.Option(help="The .onnx file to write.")],
-    model: Model = "adr",
+    model: Model = "general",
     outputs: OutputsFile = None,
     at: At = None,
     v: Inputs = None,

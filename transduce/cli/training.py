@@ -58,7 +58,7 @@ Until = Annotated[
         min=0, help="Stop as soon as the validation error (mean relative MSE) is this small."
     ),
 ]
-Family = Annotated[str, typer.Argument(help="The family: adr, burgers or random.")]
+Family = Annotated[str, typer.Argument(help="The family: adr, burgers, random or random_fields.")]
 Store = Annotated[Path, typer.Option(help="The Zarr store to write.")]
 Operators = Annotated[int, typer.Option(min=1, help="How many operators.")]
 Examples = Annotated[int, typer.Option(min=1, help="How many pairs of each.")]

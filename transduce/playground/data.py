@@ -11,7 +11,6 @@ from __future__ import annotations
 import base64
 import binascii
 import io
-import re
 import time
 from pathlib import Path
 from typing import Annotated
@@ -22,7 +21,7 @@ from pydantic import BaseModel, Field
 from .. import weights
 from ..families import AdvectionDiffusionReaction
 from ..random_fields import generator_for
-from ..serving.bodies import TooLargeError, read_csv, read_npz, write_npz
+from ..serving.bodies import read_npz, write_npz
 from ..serving.files import read_file
 from ..serving.warned import collecting_warnings
 from ..types import TransduceError
@@ -32,9 +31,6 @@ from .packing import packed
 
 BYTES = 32 * 2**20  # of the arrays of a file, unpacked
 MOST = 1000  # pairs, and queries
-LINES = 4 * MOST  # of a table, some of which may be neither
-FIRST_CELL = re.compile(rb'^(\xef\xbb\xbf)?\s*"?(v|u|v_query)"?\s*([,;\t\r\n]\s*[-+.\d]|[\r\n])')
-KINDS = ("v", "u", "v_query")
 OPTIONAL = ("x", "x_v", "x_u", "parameters")
 FIRST = ("general", "adr", "burgers", "images")  # the order in which models are tried
 DRAWN = 12  # answers that the page draws
@@ -65,9 +61,7 @@ def arrays_of(upload: Upload) -> dict[str, np.ndarray]:
     suffix = upload.name.lower().rpartition(".")[2]
     try:
         if suffix == "npz":
-            return read_npz(body, BYTES)
-        if suffix == "csv" and _is_marked(body):
-            return _kinds(body)
+            return _without_groups(read_npz(body, BYTES))
         return read_file(upload.name, body, BYTES)
     except TransduceError as error:
         about = str(error)
@@ -75,32 +69,13 @@ def arrays_of(upload: Upload) -> dict[str, np.ndarray]:
         raise TransduceError(about if name in about else f"{name}: {about}") from None
 
 
-def _is_marked(body: bytes) -> bool:
-    """Whether the first cell of the first row says what the row is."""
-    return FIRST_CELL.match(body) is not None
-
-
-def _kinds(body: bytes) -> dict[str, np.ndarray]:
-    """The rows of a table by what their first cell says they are."""
-    lines = 1 + body.count(b"\n") + body.count(b"\r") - body.count(b"\r\n")
-    if lines > LINES:  # before it is split into them
-        raise TooLargeError(
-            f"the table has {lines} lines; expected at most {LINES}, a function in each. Use "
-            "`transduce regress` for more."
-        )
-    rows: dict[str, list[bytes]] = {}
-    for line in body.removeprefix(b"\xef\xbb\xbf").splitlines():
-        kind, _, values = line.partition(b"," if b"," in line else b";" if b";" in line else b"\t")
-        rows.setdefault(kind.strip().strip(b'"').decode("latin-1"), []).append(values)
-    found = {kind: b"\n".join(rows[kind]) for kind in KINDS if kind in rows}
-    if not found:
-        first = next(iter(rows), "")
+def _without_groups(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    if "groups" in arrays:
         raise TransduceError(
-            f"its first row begins with {first[:40]!r}, and none with v, u or v_query; expected a "
-            "function in each row, and first what it "
-            "is, like v,0,0.31,0.58. Add that column."
+            "the file has groups; expected v, u and parameters here. Leave them out, or use "
+            "`transduce regress`, which reads groups."
         )
-    return {kind: read_csv(table, BYTES) for kind, table in found.items()}
+    return arrays
 
 
 def read(uploads: list[Upload]) -> Data:

@@ -1,6 +1,6 @@
-"""Arrays from the bytes of a request, whoever sent it, and back: npz, JSON, CSV. No pickle is read.
-Memory, beside the body's own, stays within 4 times the bytes that are allowed, and within 12 times
-for CSV.
+"""Arrays from the bytes of a request, whoever sent it, and back: npz and JSON. `files` reads
+tables. No pickle is read. Besides the body's own, memory stays within 4 times the bytes that are
+allowed.
 
 The header of an array in an npz file says how large it is, and so does the zip archive around it;
 neither is believed unchecked. In JSON arrays are lists of lists of numbers; a list takes far more
@@ -23,7 +23,6 @@ from ..types import TransduceError
 
 ENTRIES = 16  # the most arrays of an npz body
 ENTRY = b"PK\1\2"  # how the archive's list of contents begins each
-SEPARATORS = ";\t,"
 # Bytes that are allowed for each of either in a JSON body; they take some 100 and 50.
 LIST, NUMBER = (
     256,
@@ -186,55 +185,6 @@ def _array(values: list, name: str) -> np.ndarray:
             f"{name} holds a whole number that is too large for a floating-point one. Send "
             "smaller numbers."
         ) from None
-
-
-def read_csv(body: bytes, most: int) -> np.ndarray:
-    """A table of finite numbers, a row for each function, of at most `most` bytes as text and as
-    numbers. The first line may name the columns; commas, semicolons, tabs or blanks stand between.
-
-    >>> read_csv(b"0,0.5,1\\n1,2,3\\n", most=1000).shape
-    (2, 3)
-    """
-    if (
-        max(
-            len(body),
-            8
-            * (1 + body.count(b"\n") + sum(body.count(mark) for mark in (b",", b";", b"\t", b" "))),
-        )
-        > most
-    ):
-        raise TooLargeError(
-            f"the table of {len(body)} bytes is too large; expected at most {most}, at 8 for each "
-            "number. Send fewer rows."
-        )
-    try:
-        text = body.decode("utf-8-sig").strip()
-        first, _, rest = text.partition("\n")
-        separator = next((mark for mark in SEPARATORS if mark in first), None)
-        named = not any(_is_number(cell) for cell in first.split(separator))
-        if not (rest.strip() if named else text):
-            raise TransduceError(
-                "the table holds no numbers; expected a row for each function, with commas "
-                "between its values."
-            )
-        table = np.loadtxt(io.StringIO(rest if named else text), delimiter=separator, ndmin=2)
-    except TransduceError:
-        raise
-    except ValueError as error:
-        raise TransduceError(
-            f"the table cannot be read ({brief(error).partition('; use')[0]}); expected rows of "
-            "equal length, numbers like 0.5 with commas "
-            "between."
-        ) from None
-    return finite(table, "the table")
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
 
 
 def finite(array: np.ndarray, name: str) -> np.ndarray:

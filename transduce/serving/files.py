@@ -2,7 +2,7 @@
 
 Text is read in memory, within the bounds of `bodies`. The other formats are read by libraries that
 open files, so their bytes pass through a temporary file, in memory where the system has a place for
-that, which is deleted at once."""
+that, which is deleted at once. Memory stays within 9 times the bytes that are allowed for text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import numpy as np
 from ..inputs.numbers import real_array
 from ..storage import FORMATS, OpenFile, opened
 from ..storage.headers import table_of
-from ..storage.naming import pair_names, single_name
+from ..storage.naming import in_struct, pair_names, single_name
 from ..storage.open_file import RESERVED, as_vector
 from ..storage.roles import Choice, pair_roles
 from ..storage.table_files import table_file
@@ -80,13 +80,15 @@ def read_file(name: str, body: bytes, most: int) -> dict[str, np.ndarray]:
 def named_arrays(file: OpenFile) -> dict[str, np.ndarray]:
     """v and u of a file of pairs, or v of any other, with positions and parameters."""
     names = _roles(file)
+    _check_nothing_is_left(file, names)
     found = {role: file.fetch(name) for role, name in names.items()}
     arrays = {
         role: finite(real_array(np.asarray(array), role), role) for role, array in found.items()
     }
     for key in RESERVED[:-1]:
-        if key in file.names and key not in names.values() and not file.layout:
-            arrays[key] = finite(real_array(np.asarray(as_vector(file.fetch(key))), key), key)
+        name = key if key in file.names else in_struct(file, key)
+        if name is not None and name not in names.values() and not file.layout:
+            arrays[key] = finite(real_array(np.asarray(as_vector(file.fetch(name))), key), key)
     given = {"x", "x_v", "xv"} & set(arrays)
     own = {} if given else {role: x for role in "vu" if role in found
                             and (x := _positions(found[role])) is not None}  # fmt: skip
@@ -118,6 +120,18 @@ def _check_no_study(file: OpenFile) -> None:
         raise TransduceError(
             f"{file.path} has single columns as inputs ({', '.join(roles.parameters[:8])}); "
             "expected functions v and u here. Use `transduce regress`, which takes parameters."
+        )
+
+
+def _check_nothing_is_left(file: OpenFile, names: dict[str, str]) -> None:
+    """Raise an error if a file has groups, or a table single columns that are neither v nor u."""
+    single = [name for name in file.singles if name not in names.values()]
+    left = [*single, *({"groups"} & set(file.names))]
+    if left:
+        raise TransduceError(
+            f"{file.path} has columns that are neither v nor u ({', '.join(left[:8])}); expected "
+            "v and u here. Leave them out, or use `transduce regress`, which reads parameters and "
+            "groups."
         )
 
 

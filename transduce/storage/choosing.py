@@ -32,7 +32,8 @@ def opened_pairs(path: PathLike, choice: Choice) -> Iterator[OpenFile]:
         choice: names, and the file of the outputs.
     """
     with ExitStack() as stack:
-        first = stack.enter_context(opened(path))
+        names = replace(choice, u=None) if choice.outputs else choice
+        first = _with_examples_as_rows(stack.enter_context(opened(path)), names)
         if choice.outputs is None:
             yield _renamed(first, pair_roles(first, choice), choice.columns)
             return
@@ -57,6 +58,17 @@ def opened_queries(
     with opened(path) as file:
         roles = query_roles(file, choice, wanted, functions)
         yield _renamed(file, roles, choice.columns)
+
+
+def _with_examples_as_rows(file: OpenFile, choice: Choice) -> OpenFile:
+    """The file. A table that looks long is a wide one if the user names parameters, or outputs and
+    nothing is left to be v but a column of positions."""
+    if file.layout != "long" or file.as_wide is None:
+        return file
+    outputs = set((choice.u or "").split(","))
+    alone = bool(file.guesses) or set(file.columns or ()) <= outputs
+    study = choice.v is None and choice.u is not None and alone
+    return file.as_wide() if choice.parameters or study else file
 
 
 def _renamed(file: OpenFile, roles: Roles, columns: bool) -> OpenFile:

@@ -34,7 +34,7 @@ class Label:
     """The name of one column, in parts.
 
     Args:
-        name: what is left without position and unit.
+        name: the text without position and unit.
         place: the position as text, or None.
         unit: the unit, or "".
     """

@@ -9,6 +9,7 @@ import bz2
 import lzma
 import warnings
 import zlib
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -52,10 +53,22 @@ def open_parquet(path: Path, most: int | None) -> Iterator[OpenFile]:
         packed = sum(about.row_group(i).total_byte_size for i in range(about.num_row_groups))
         check_size(path, max(packed, 8 * about.num_rows * about.num_columns), most)
         content = file.read()
+    twice = [name for name, count in Counter(content.column_names).items() if count > 1]
+    if twice:
+        raise TransduceError(
+            f"{path} has two columns called {twice[0]!r}; expected a name for each. Rename one."
+        )
     columns: dict[str, np.ndarray] = {}
-    for name in sorted(content.column_names, key=lambda name: name != INDEX):
+    index = _index(content.schema)
+    for name in sorted(content.column_names, key=lambda name: name not in index):
         columns |= _columns("index" if name == INDEX else name, content.column(name), path)
     yield table_file(table_of_columns(path, columns))
+
+
+def _index(schema: pa.Schema) -> list[str]:
+    """The columns that were the index of a DataFrame, which stand first in text tables too."""
+    stored = (schema.pandas_metadata or {}).get("index_columns", [])
+    return [name for name in stored if isinstance(name, str)]  # a RangeIndex is a dict
 
 
 def _columns(name: str, column: pa.ChunkedArray, path: Path) -> dict[str, np.ndarray]:
@@ -64,6 +77,11 @@ def _columns(name: str, column: pa.ChunkedArray, path: Path) -> dict[str, np.nda
 
     kind = column.type
     if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+        if not _is_real(kind.value_type):
+            raise TransduceError(
+                f"{name} in {path} has lists of {kind.value_type}; expected lists of numbers, one "
+                "function in each row. Write numbers, or each variable as a column of its own."
+            )
         lengths = {None if row is None else len(row) for row in column.to_pylist()}
         if len(lengths) != 1 or None in lengths:
             raise TransduceError(
@@ -72,11 +90,19 @@ def _columns(name: str, column: pa.ChunkedArray, path: Path) -> dict[str, np.nda
             )
         values = np.array(column.to_pylist(), dtype=np.float64)
         return {f"{name}_{j}": values[:, j] for j in range(values.shape[1])}
-    if pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind):
+    if _is_real(kind):
         return {name: column.cast(pa.float64()).to_numpy()}
     if pa.types.is_null(kind) or pa.types.is_nested(kind):
         return {}
     return {name: np.array(["" if cell is None else str(cell) for cell in column.to_pylist()])}
+
+
+def _is_real(kind: pa.DataType) -> bool:
+    """Whether values are real numbers or booleans."""
+    import pyarrow as pa
+
+    known = (pa.types.is_floating, pa.types.is_integer, pa.types.is_boolean, pa.types.is_decimal)
+    return any(is_one(kind) for is_one in known)
 
 
 @contextmanager
@@ -113,9 +139,7 @@ def _r_file(path: Path, named: Mapping[str, object]) -> OpenFile:
     """The objects of R by name; a single data frame is a table."""
     import pandas as pd
 
-    for name in [name for name, value in named.items() if isinstance(value, dict)]:
-        fields = cast("dict[str, object]", named[name])
-        named = {**named, **{f"{name}.{key}": value for key, value in fields.items()}}
+    named = _flat(named)
     arrays = {
         name: value.to_numpy() if isinstance(value, pd.Series) else value  # a time series
         for name, value in named.items()
@@ -153,6 +177,13 @@ def _r_file(path: Path, named: Mapping[str, object]) -> OpenFile:
         singles=study.singles if study else (),
         frame=study.frame if study else None,
     )
+
+
+def _flat(named: Mapping[str, object]) -> Mapping[str, object]:
+    """The objects of R, and the fields of lists as list.field."""
+    lists = {name: value for name, value in named.items() if isinstance(value, dict)}
+    inner = {f"{name}.{key}": value for name, own in lists.items() for key, value in own.items()}
+    return {**named, **inner}
 
 
 def _inner(name: str, table: OpenFile) -> dict[str, tuple[OpenFile, str]]:

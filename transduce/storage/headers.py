@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from ..types import TransduceError
+from .labelling import LABELS
 from .numerals import MISSING, is_number, number, numbers
 from .table import Table
 from .text import Cells
@@ -15,12 +16,6 @@ from .text import Cells
 FEW = 5  # fewer numbers in the first row are values, not positions
 MANY = 8  # from here on, uneven positions are recognised too
 LOOKED_AT = 20  # rows that are compared with the first
-LABELS = {
-    *("", "id", "index", "idx", "name", "label", "no", "nr", "number", "row", "rownames"),
-    *("sample", "run", "case", "curve", "function", "example", "pair", "subject", "series"),
-    *("group", "trial", "patient", "station", "site", "date", "time", "datetime", "timestamp"),
-    *("day", "unnamed", "key", "experiment"),
-}
 
 
 def table_of(cells: Cells) -> Table:
@@ -29,20 +24,15 @@ def table_of(cells: Cells) -> Table:
     if names is not None and cells.decimal_comma:
         names = [re.sub(r"(?<=\d),(?=\d)", ".", name) for name in names]
     first = len(cells.rows) - len(rows)
-    if not rows:
-        raise TransduceError(
-            f"{cells.path} has a header and no rows; expected a row of numbers for each function. "
-            "Write it again."
-        )
-    values, text = np.empty((len(rows), cells.width)), {}
+    values, text, wrong = np.empty((len(rows), cells.width)), {}, {}
     for j in range(cells.width):
         column = [row[j] for row in rows]
         values[:, j], places = numbers(column, cells.decimal_comma)
         if places:
-            text[j] = np.array(column)
+            text[j], wrong[j] = np.array(column), places[0]
     if len(text) == cells.width:
-        raise _no_numbers(cells.path, rows[0])
-    return Table(cells.path, names, values, text, tuple(cells.lines[first:]), note)
+        raise _no_numbers(cells.path, rows)
+    return Table(cells.path, names, values, text, wrong, tuple(cells.lines[first:]), note)
 
 
 def _header(cells: Cells) -> tuple[list[str] | None, list[list[str]], tuple[str, ...]]:
@@ -110,8 +100,13 @@ def _is_regular(row: np.ndarray | None) -> bool:
     return _is_monotone(row) and float(np.ptp(steps)) <= 1e-2 * float(np.abs(steps).mean())
 
 
-def _no_numbers(path: Path, row: list[str]) -> TransduceError:
-    shown = ", ".join(row[:3])
+def _no_numbers(path: Path, rows: list[list[str]]) -> TransduceError:
+    if len(rows) == 1 and len(rows[0]) > 1:
+        return TransduceError(
+            f"{path} has a header and no rows; expected a row of numbers for each function. Write "
+            "it again."
+        )
+    shown = ", ".join(rows[0][:3])
     return TransduceError(
         f"{path} holds text where numbers are expected ({shown[:60]!r}, ...); expected rows like "
         "0.1,0.2,0.3 with commas, semicolons, tabs or blanks between. Write numbers, or another "

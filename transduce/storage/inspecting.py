@@ -88,6 +88,8 @@ def _range(values: np.ndarray) -> str:
     """From the least to the greatest value, and how many are missing."""
     if not values.size:
         return "no values"
+    if values.dtype.kind == "c":
+        return "complex numbers"
     if values.dtype.kind not in "fiub":
         return _levels(values) if values.ndim else ""
     numbers = values.astype(np.float64)

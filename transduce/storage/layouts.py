@@ -15,17 +15,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .columns import WHOLE, Variable, label_of, without_unit
-from .headers import LABELS
+from .labelling import is_label, may_measure
 from .long_tables import read_long
 from .open_file import RESERVED
-from .single_columns import frame_of, is_short, singles_of
+from .single_columns import counting, frame_of, is_short, singles_of
 from .table import Table
+from .text import KINDS
 
 if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-KINDS = {"v", "u", "v_query"}
 Rows = tuple[str, dict[str, np.ndarray]]
 
 
@@ -42,6 +42,7 @@ class Contents:
         layout: "wide", "long" or "marked".
         functions: the names of the variables of many columns.
         singles: the names of the columns that may be parameters.
+        counts: the names of the columns of integers that label rows.
     """
 
     arrays: Mapping[str, Callable[[], xr.DataArray]]
@@ -52,13 +53,19 @@ class Contents:
     guesses: tuple[str, ...] = ()
     functions: tuple[str, ...] = ()
     singles: tuple[str, ...] = ()
+    counts: tuple[str, ...] = ()
 
 
-def contents_of(table: Table) -> Contents:
-    """The variables of a table."""
+def contents_of(table: Table, wide: bool = False) -> Contents:
+    """The variables of a table.
+
+    Args:
+        table: the table.
+        wide: whether each row is an example, even if the table looks like a long one.
+    """
     if _is_marked(table):
         return _marked(table)
-    pivoted = read_long(table)
+    pivoted = None if wide else read_long(table)
     if pivoted is not None:
         arrays, notes = pivoted
         names = tuple(name for name in arrays if name not in RESERVED)
@@ -86,11 +93,14 @@ def _wide(table: Table) -> Contents:
         arrays[whole] = _maker(table, everything, rows, True)
     curves = tuple(one.name for one in few if not is_short(one))
     singles = singles_of(table, variables)
+    labels = [j for j in (label, *counting(table, variables)) if j is not None]
+    counts = tuple(without_unit(table.called(j)) for j in labels if may_measure(table, j))
     if shared and main and main[0].x is not None:
         arrays["x"] = partial(_positions, main[0].x)
     names = tuple(one.name for one in candidates)
     notes, guesses = _notes(table, label)
-    return Contents(arrays, names, whole, "wide", notes, table.notes + guesses, curves, singles)
+    guesses = table.notes + guesses
+    return Contents(arrays, names, whole, "wide", notes, guesses, curves, singles, counts)
 
 
 def frame_maker(table: Table) -> Callable[[Sequence[str]], pd.DataFrame]:
@@ -104,9 +114,21 @@ def _variables(table: Table, label: int | None) -> list[Variable]:
     columns = [j for j in range(table.width) if j != label]
     names = table.names or []
     text = [j for j in columns if table.is_text(j)] if names else []
+    _check_no_points(table, text)
     found = table.variables([j for j in columns if j not in text])
     found += [Variable(without_unit(names[j]), (j,)) for j in text]
     return [_unreserved(one, table) for one in sorted(found, key=lambda one: min(one.columns))]
+
+
+def _check_no_points(table: Table, text: Sequence[int]) -> None:
+    """Raise an error if a column of text is a point of a function, by its name."""
+    if not text:
+        return
+    found = {j: label_of(name) for j, name in enumerate(table.names or ())}
+    functions = {label.name for j, label in found.items() if label.place and not table.is_text(j)}
+    for j in text:
+        if found[j].place is not None and found[j].name in functions:
+            raise table.not_a_number(j)
 
 
 def _is_number(variable: Variable, table: Table) -> bool:
@@ -130,8 +152,10 @@ def _label_column(table: Table) -> int | None:
         return 0
     if not table.is_text(0) or table.called(0) == "groups":
         return None
-    repeats = table.names is not None and len(np.unique(table.text[0])) < len(table.values)
-    return None if repeats else 0
+    if table.names is None:
+        return 0
+    _check_no_points(table, [0])
+    return 0 if len(np.unique(table.text[0])) == len(table.values) else None
 
 
 def _labels_rows(table: Table) -> bool:
@@ -139,18 +163,10 @@ def _labels_rows(table: Table) -> bool:
     if table.width < 2:
         return False
     if table.names is not None:
-        parts = label_of(table.names[0])
-        named = parts.name.lower() in LABELS and (parts.place is None or parts.name != "")
-        return named and not _is_measured(table.labels(0))
+        return is_label(table.names[0], table.labels(0))
     first, n = table.values[:, 0], len(table.values)
     counted = any(np.array_equal(first, np.arange(n) + start) for start in (0, 1))
     return n > 2 and table.width > 2 and counted
-
-
-def _is_measured(labels: np.ndarray) -> bool:
-    """Whether labels are rather numbers of a study: with fractions, and in no order."""
-    steps = np.diff(labels) if labels.dtype.kind == "f" else np.zeros(0)
-    return bool((steps > 0).any() and (steps < 0).any())
 
 
 def _rows(table: Table, label: int | None) -> Rows:
@@ -227,6 +243,8 @@ def _marked(table: Table) -> Contents:
         import xarray as xr
 
         rows = table.numbers(columns)[table.text[0] == kind]
+        there = np.flatnonzero(~np.isnan(rows).all(axis=0))  # kinds may be of unequal width
+        rows = rows[:, : there[-1] + 1 if len(there) else 0]
         return lambda: xr.DataArray(rows, dims=[f"row_{kind}", f"x_{kind}"], name=kind)
 
     found = [kind for kind in ("v", "u", "v_query") if kind in table.text[0]]

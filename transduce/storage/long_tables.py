@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..inputs.messages import few
 from ..types import TransduceError
 from .columns import label_of
 from .numerals import positions
@@ -30,7 +31,6 @@ POSITIONS = {
     *("datetime", "timestamp", "point", "angle", "theta", "energy", "s", "grid", "coordinate"),
 }
 DATES = {"time", "date", "datetime", "timestamp"}
-NAMED = 4  # ids that a message names
 
 
 def read_long(table: Table) -> tuple[dict[str, xr.DataArray], tuple[str, ...]] | None:
@@ -108,9 +108,13 @@ def _id_column(table: Table, x_column: int) -> int | None:
 def _is_doubtful(
     table: Table, x_column: int, id_column: int | None, labels: np.ndarray, x: np.ndarray
 ) -> bool:
-    """Whether rows are rather examples: one row for each id, positions that do not come again and
-    are dates or in no order, or a column that no name makes an id and whose groups have different
-    positions."""
+    """Whether a row is probably an example, and not a point of a function.
+
+    That is so in three cases:
+    - nothing repeats, and positions are dates or in no order;
+    - a column is called like an id, and most ids have one row;
+    - no column is called like an id, and the rows of equal labels have different positions.
+    """
     if id_column is None and len(np.unique(labels)) == 1:
         dates = label_of(table.called(x_column)).name.strip().lower() in DATES
         return dates or not _is_ordered(x)
@@ -129,7 +133,7 @@ def _is_ordered(x: np.ndarray) -> bool:
 
 
 def _by_blocks(x: np.ndarray) -> np.ndarray:
-    """A number for each row: a new function begins where the first position comes again."""
+    """The number of the function of each row. The first position begins a new function."""
     return np.maximum(np.cumsum(x == x[0]) - 1, 0)
 
 
@@ -143,23 +147,18 @@ def _order(labels: np.ndarray, names: np.ndarray, x: np.ndarray, table: Table) -
     repeated = [str(n) for n, f in zip(names, sorted_x, strict=True) if len(np.unique(f)) < len(f)]
     if repeated:
         raise TransduceError(
-            f"{table.path} has two rows at one position of {_few(repeated)}; expected one for each "
+            f"{table.path} has two rows at one position of {few(repeated)}; expected one for each "
             "function and position. Remove one, or write fields of two variables as .nc."
         )
     other = [str(n) for n, f in zip(names, sorted_x, strict=True)
              if not np.array_equal(f, sorted_x[0])]  # fmt: skip
     if other:
         raise TransduceError(
-            f"{table.path} has other positions for {_few(other)} than for {names[0]} "
+            f"{table.path} has other positions for {few(other)} than for {names[0]} "
             f"({len(sorted_x[0])} points); expected the same for all. Functions on different "
             "points are not supported: interpolate them to common points."
         )
     return order
-
-
-def _few(names: list[str]) -> str:
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return ", ".join(names[:NAMED]) + more
 
 
 def _notes(table: Table, x_column: int, id_column: int | None, n: int) -> tuple[str, ...]:

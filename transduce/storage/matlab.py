@@ -53,15 +53,6 @@ def open_matlab_5(path: Path, most: int | None) -> Iterator[OpenFile]:
     yield OpenFile(path, list(listed), load, describe=describe)
 
 
-def _numbers(array: object, name: str, path: Path) -> np.ndarray:
-    """The array, if it holds numbers."""
-    if not isinstance(array, np.ndarray):
-        raise _refused(name, "sparse", path)
-    if array.dtype.kind not in "fiubc":
-        raise _refused(name, str(array.dtype), path)
-    return np.ascontiguousarray(array)
-
-
 def _is_complex(name: str, path: Path) -> TransduceError:
     return TransduceError(
         f"{name} in {path} holds complex numbers; expected real numbers. Save real({name}) and "
@@ -113,7 +104,10 @@ def _values(data: h5py.Dataset, name: str, path: Path) -> np.ndarray:
         return np.empty((0, 0))
     if data.dtype.names:  # (real, imag)
         raise _is_complex(name, path)
-    return _numbers(data[()].T, name, path)
+    array = np.asarray(data[()])
+    if array.dtype.kind not in "fiub":
+        raise _refused(name, str(array.dtype), path)
+    return np.ascontiguousarray(array.T)
 
 
 def _class(data: h5py.Dataset) -> str:

@@ -78,12 +78,13 @@ def several(file: OpenFile, role: str | None = None) -> MissingVariableError:
     held = f"it has {listed(found) or 'none'}"
     if role is not None:
         return MissingVariableError(
-            f"{file.path} has no variable called {role}; {held}. Name it, like --{role} {names[0]}."
+            f"{file.path} has no variable called {role}; {held}. Name it, like --{role} "
+            f"{names[0]}, or call it {role}."
         )
     study = " If the inputs are single columns, --u is enough." if file.singles else ""
     return MissingVariableError(
         f"{file.path} has no variables called v and u; {held}. Name them, like --v {names[0]} --u "
-        f"{names[-1]}.{study}"
+        f"{names[-1]}, or call them v and u.{study}"
     )
 
 

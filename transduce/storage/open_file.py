@@ -62,7 +62,9 @@ class OpenFile:
         layout: for tables, "wide", "long" or "marked".
         functions: for tables, the variables of many columns.
         singles: for tables, the columns that may be parameters; for chosen files, those that are.
+        counts: for tables, the columns of integers that label rows and are no parameters.
         frame: for tables with a header, reads columns of some names.
+        as_wide: for tables, the same with an example in each row.
     """
 
     path: Path
@@ -77,7 +79,9 @@ class OpenFile:
     layout: str = ""
     functions: tuple[str, ...] = ()
     singles: tuple[str, ...] = ()
+    counts: tuple[str, ...] = ()
     frame: Callable[[Sequence[str]], pd.DataFrame] | None = None
+    as_wide: Callable[[], OpenFile] | None = None
 
     def parameters(self) -> pd.DataFrame | Array | None:
         """The parameters of each row: single columns, or a variable of that name; or None."""

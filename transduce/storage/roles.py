@@ -12,10 +12,11 @@ formats hold parameters as an array of that name."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ..files import PathLike
+from ..inputs.messages import few
 from ..types import TransduceError
 from .columns import label_of, without_unit
 from .naming import pair_names, several, single_name, usual
@@ -81,7 +82,8 @@ def _table_roles(file: OpenFile, choice: Choice) -> Roles:
     u = output_columns(file, choice.u or usual(file, "u"))
     free = [name for name in file.functions if name not in (v, u)]
     notes: tuple[str, ...] = ()
-    if v is None and u is None and len(free) == 1 and file.singles:
+    _check_not_labels_alone(file, choice, v)
+    if v is None and u is None and len(free) == 1 and (file.singles or choice.parameters):
         u, notes = _function_of_a_study(file, free[0], choice)
     elif len(free) == (v is None) + (u is None):
         v, u = v or free.pop(0), u or free.pop(0)
@@ -102,8 +104,6 @@ def _table_roles(file: OpenFile, choice: Choice) -> Roles:
 
 def input_roles(file: OpenFile, choice: Choice) -> Roles:
     """The roles in a file of inputs, whose outputs are in another file."""
-    if file.layout == "long" and choice.parameters and choice.parameters != ALL:
-        return _with_parameters(file, choice, Roles())
     if file.layout != "wide":
         _check_has_columns(file, choice)
         others = [one.name for one in file.candidates()]
@@ -178,7 +178,7 @@ def _function_of_a_study(
         return function, ()
     if not first:
         note = (
-            f"single columns of {file.path} ({_few(file.singles)}) are read as inputs, and "
+            f"single columns of {file.path} ({few(file.singles)}) are read as inputs, and "
             f"{function} as outputs; for the reverse, give --v {function} --u {numbers[0]}."
         )
         return function, (note,)
@@ -186,7 +186,7 @@ def _function_of_a_study(
         return None, ()
     raise MissingVariableError(
         f"{file.path} has one function, {function}, and {len(numbers)} single columns "
-        f"({_few(numbers)}); expected to know which are outputs. Give --u {function} if single "
+        f"({few(numbers)}); expected to know which are outputs. Give --u {function} if single "
         f"columns are the inputs, or --v {function} --u {','.join(numbers[:2])}."
     )
 
@@ -199,18 +199,38 @@ def _with_parameters(file: OpenFile, choice: Choice, roles: Roles) -> Roles:
         names = tuple(without_unit(name) for name in choice.parameters)
         if both := [name for name in names if name in (*taken, roles.v)]:
             raise TransduceError(
-                f"--parameters names {_few(both)}, which are v or u; expected other columns. Leave "
+                f"--parameters names {few(both)}, which are v or u; expected other columns. Leave "
                 "them out."
             )
         return Roles(roles.v, roles.u, names, roles.notes)
     if choice.parameters or roles.v is None:
-        return Roles(roles.v, roles.u, free, roles.notes)
+        return Roles(roles.v, roles.u, free, (*roles.notes, *_left_out(file, free)))
     note = (
-        f"single columns of {file.path} are left out ({_few(free)}); --parameters all takes them "
+        f"single columns of {file.path} are left out ({few(free)}); --parameters all takes them "
         "as inputs too, and --parameters with names some of them."
     )
     found = free and (roles.u in (None, *file.names) or isinstance(roles.u, tuple))
     return Roles(roles.v, roles.u, (), (*roles.notes, note) if found else roles.notes)
+
+
+def _left_out(file: OpenFile, parameters: Sequence[str]) -> Iterator[str]:
+    """A note on columns that label the rows of a design study."""
+    if file.counts and parameters:
+        yield (
+            f"{few(file.counts)} of {file.path} labels rows and is no parameter. If it is one, "
+            f"give --parameters {','.join((*file.counts, *parameters))}."
+        )
+
+
+def _check_not_labels_alone(file: OpenFile, choice: Choice, v: str | None) -> None:
+    """Raise an error if a function has no inputs but labels of rows."""
+    known = v is not None or file.singles or choice.parameters
+    if file.counts and not known and len(file.functions) == 1:
+        raise MissingVariableError(
+            f"{file.path} has one function, {file.functions[0]}, and {few(file.counts)}, which "
+            f"labels rows; expected inputs. If it is a parameter, give --u {file.functions[0]} "
+            f"--parameters {','.join(file.counts)}."
+        )
 
 
 def _with_frame(file: OpenFile, choice: Choice, roles: Roles) -> Roles:
@@ -251,8 +271,3 @@ def _one(file: OpenFile, u: Outputs) -> str | None:
 def _has_text(file: OpenFile) -> bool:
     """Whether a single column holds categories."""
     return any(name in file.names and not file.described(name).numeric for name in file.singles)
-
-
-def _few(names: Sequence[str]) -> str:
-    more = f" and {len(names) - CURVE} more" if len(names) > CURVE else ""
-    return ", ".join(names[:CURVE]) + more

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..types import TransduceError
 from .columns import WHOLE, Variable, label_of, without_unit
-from .headers import LABELS
+from .labelling import LABELS, is_label
 from .numerals import MISSING
 from .open_file import RESERVED
 from .table import Table
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 CURVE = 8  # columns of numbers from which on they are points of a curve
-ROLES = {"v", "u", "V", "U", "v_query", WHOLE, *RESERVED}
+ROLES = {"v", "u", "V", "U", "v_query", WHOLE, *RESERVED[-2:]}
 QUANTITIES = {"group", "date", "time", "datetime", "timestamp", "day", "station", "site"}
 NO_CATEGORY = MISSING - {"none"}  # cells of a column of text that are missing
 TRUTH = {"true": True, "false": False}
@@ -45,18 +45,25 @@ def singles_of(table: Table, variables: Sequence[Variable]) -> tuple[str, ...]:
     """
     if table.names is None:
         return ()
+    labels = counting(table, variables)
+    columns = [j for j in _single(variables) if j not in labels]
+    return tuple(without_unit(table.names[j]) for j in columns)
+
+
+def counting(table: Table, variables: Sequence[Variable]) -> list[int]:
+    """The single columns that only number or name the rows.
+
+    Args:
+        table: the table.
+        variables: of its columns, without those of labels.
+    """
+    names = LABELS - QUANTITIES
+    return [j for j in _single(variables) if is_label(table.called(j), table.labels(j), names)]
+
+
+def _single(variables: Sequence[Variable]) -> list[int]:
     chosen = [one for one in variables if is_short(one) or not one.is_function]
-    columns = [j for one in chosen if one.name not in ROLES for j in one.columns]
-    return tuple(without_unit(table.names[j]) for j in sorted(columns) if not _counts(table, j))
-
-
-def _counts(table: Table, column: int) -> bool:
-    """Whether a column only numbers or names the rows."""
-    name = label_of(table.called(column)).name.strip().lower()
-    if name not in LABELS - QUANTITIES:
-        return False
-    labels = table.labels(column)
-    return labels.dtype.kind in "iU" and len(np.unique(labels)) == len(labels)
+    return sorted(j for one in chosen if one.name not in ROLES for j in one.columns)
 
 
 def frame_of(
@@ -82,7 +89,10 @@ def frame_of(
         )
     index = None if rows is None else pd.Index(rows[1], name=rows[0])
     columns = {without_unit(name): _cells(table, places[name]) for name in names}
-    return pd.DataFrame(columns, index=index)
+    frame = pd.DataFrame(columns, index=index)
+    units = {without_unit(name): label_of(own[places[name]]).unit for name in names}
+    frame.attrs["units"] = {name: unit for name, unit in units.items() if unit}
+    return frame
 
 
 def _cells(table: Table, column: int) -> np.ndarray:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ..inputs.covariates import check_parameters_present
 from ..types import TransduceError
 from .choosing import opened_pairs, opened_queries
 from .columns import label_of
@@ -74,10 +75,12 @@ def suggestion(paths: Sequence[Path]) -> Suggestion:
     if choice is None:
         choice, queries = _two_files(first, rest[0]), None
         guessed = choice.columns or bool(choice.parameters)
-    missing, columns, functions = _look(first, choice)
+    missing, columns, functions, count = _look(first, choice)
     if queries is not None:
         with opened_queries(queries, choice, columns, functions) as file:
-            file.fetch("v") if "v" in file.names else file.parameters()
+            check_parameters_present(file.parameters(), count)
+            if "v" in file.names:
+                file.fetch("v")
     return Suggestion(first, choice, queries, missing, guessed, columns)
 
 
@@ -208,13 +211,15 @@ def _shapes(path: Path, choice: Choice) -> dict[str, tuple[int, ...]]:
         return {name: tuple(getattr(inputs, "shape", ())), "u": tuple(file.fetch("u").shape)}
 
 
-def _look(path: Path, choice: Choice) -> tuple[bool, tuple[str, ...], bool]:
-    """Whether values are missing, which columns are parameters, and whether there is v."""
+def _look(path: Path, choice: Choice) -> tuple[bool, tuple[str, ...], bool, int | None]:
+    """Whether values are missing, which columns are parameters, whether there is v, and how many
+    parameters there are, or None."""
     with opened_pairs(path, choice) as file:
         parameters = file.parameters()
         has_v = "v" in file.names or parameters is None
         given = [parameters, *(file.fetch(name) for name in ("vu" if has_v else "u"))]
-        return any(map(_has_gaps, given)), file.singles, has_v
+        count = None if parameters is None else int(np.prod(parameters.shape[1:]))
+        return any(map(_has_gaps, given)), file.singles, has_v, count
 
 
 def _has_gaps(values: object) -> bool:

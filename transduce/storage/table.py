@@ -22,6 +22,7 @@ class Table:
         names: of its columns, or None if it has no header.
         values: its numbers, shape (rows, columns), NaN where a value is missing or is text.
         text: columns that hold some text, by number.
+        wrong: for each of these, the first row that holds text.
         lines: for text files, the line of each row, from 0.
         notes: how it was read where that may be wrong.
     """
@@ -30,6 +31,7 @@ class Table:
     names: list[str] | None
     values: Float64[np.ndarray, "rows columns"]
     text: dict[int, np.ndarray] = field(default_factory=dict)
+    wrong: dict[int, int] = field(default_factory=dict)
     lines: tuple[int, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -71,23 +73,24 @@ class Table:
         """Columns of numbers."""
         for column in columns:
             if column in self.text:
-                raise self._is_not_a_number(column)
+                raise self.not_a_number(column)
         return self.values[:, list(columns)]
 
-    def _is_not_a_number(self, column: int) -> TransduceError:
-        cells = self.text[column]
-        wrong = next((i for i, cell in enumerate(cells) if _is_wrong(str(cell))), 0)
+    def not_a_number(self, column: int) -> TransduceError:
+        """The error for a column that should hold numbers and holds some text."""
+        wrong = self.wrong.get(column, 0)
+        cell = str(self.text[column][wrong])
         where = f"line {self.lines[wrong] + 1}" if self.lines else f"row {wrong}"
+        remedy = "Write NA for a value that is missing, or name other columns (--v, --u, "
+        if any(mark.isdigit() for mark in cell):
+            remedy = (
+                "Write numbers without thousands separators, all with the same decimal mark, and "
+                "NA for a value that is missing, or name other columns (--v, --u, "
+            )
         return TransduceError(
-            f"{where} of {self.path} has {str(cells[wrong])[:30]!r} in {self.called(column)}; "
-            "expected a number. Write NA for a value that is missing, or name other columns "
-            "(--v, --u, --parameters)."
+            f"{where} of {self.path} has {cell[:30]!r} in {self.called(column)}; expected a "
+            f"number. {remedy}--parameters)."
         )
-
-
-def _is_wrong(cell: str) -> bool:
-    """Whether a cell is no number with either decimal mark."""
-    return number(cell) is None and number(cell, decimal_comma=True) is None
 
 
 def table_of_columns(path: Path, columns: dict[str, np.ndarray]) -> Table:
@@ -103,10 +106,11 @@ def table_of_columns(path: Path, columns: dict[str, np.ndarray]) -> Table:
             f"{path} holds a table without values; expected a row of numbers for each function. "
             "Write it again."
         )
-    values, text = np.full((rows, len(columns)), np.nan), {}
+    values, text, wrong = np.full((rows, len(columns)), np.nan), {}, {}
     for j, column in enumerate(columns.values()):
         if column.dtype.kind in "fiub":
             values[:, j] = column
         else:
             text[j] = np.array([str(cell) for cell in column])
-    return Table(path, list(columns), values, text)
+            wrong[j] = next((i for i, cell in enumerate(text[j]) if number(cell) is None), 0)
+    return Table(path, list(columns), values, text, wrong)

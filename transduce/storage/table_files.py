@@ -19,9 +19,14 @@ def open_text(path: Path, most: int | None) -> Iterator[OpenFile]:
     yield table_file(table_of(read_cells(path, most)))
 
 
-def table_file(table: Table) -> OpenFile:
-    """A table as an open file."""
-    found = contents_of(table)
+def table_file(table: Table, wide: bool = False) -> OpenFile:
+    """A table as an open file.
+
+    Args:
+        table: the table.
+        wide: whether each row is an example, even if the table looks like a long one.
+    """
+    found = contents_of(table, wide)
 
     def describe(name: str) -> Description:
         return describe_array(name, found.arrays[name](), coordinate=name == "x")
@@ -38,5 +43,7 @@ def table_file(table: Table) -> OpenFile:
         layout=found.layout,
         functions=found.functions,
         singles=found.singles,
+        counts=found.counts,
         frame=None if table.names is None else frame_maker(table),
+        as_wide=lambda: table_file(table, wide=True),
     )

@@ -21,6 +21,7 @@ MOST_COLUMNS = 100_000
 SAMPLE = 50  # lines that the delimiter is inferred from
 DELIMITERS = (";", "\t", ",")
 BLANKS = " "
+KINDS = {"v", "u", "v_query"}  # what the first cell of each row may say that the row is
 MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb\xbf": "utf-8-sig"}
 LINE_END = re.compile("\r\n|\n|\r")
 SEPARATOR = re.compile(r'"?sep=(.)"?')  # a first line that Excel writes
@@ -146,6 +147,21 @@ def _split(lines: list[str], delimiter: str, path: Path) -> list[list[str]]:
 
 
 def _equally_long(rows: list[list[str]], lines: list[int], path: Path) -> list[list[str]]:
+    """The rows, all of one length. In a marked table those of one kind are as long as each other,
+    and shorter ones get empty cells."""
+    kinds = [row[0] if row else "" for row in rows]
+    if not set(kinds) <= KINDS:
+        return _of_one_length(rows, lines, path)
+    found: dict[int, list[str]] = {}
+    for kind in set(kinds):
+        where = [i for i, one in enumerate(kinds) if one == kind]
+        own = _of_one_length([rows[i] for i in where], [lines[i] for i in where], path)
+        found |= dict(zip(where, own, strict=True))
+    width = max(map(len, found.values()))
+    return [found[i] + [""] * (width - len(found[i])) for i in range(len(rows))]
+
+
+def _of_one_length(rows: list[list[str]], lines: list[int], path: Path) -> list[list[str]]:
     """The rows without empty columns at their end. A header may lack the name of the labels."""
     used = [len(row) if row and row[-1] else _used(row) for row in rows]
     width = Counter(map(len, rows)).most_common(1)[0][0]
@@ -156,7 +172,7 @@ def _equally_long(rows: list[list[str]], lines: list[int], path: Path) -> list[l
     if max(used) < width:  # empty columns at the end
         width = max(used)
     rows = [row[:width] if n <= width else row for row, n in zip(rows, used, strict=True)]
-    if len(rows) > 1 and len(rows[0]) == width - 1:  # as R's write.table does
+    if len(rows) > 1 and len(rows[0]) == width - 1 and rows[0][0] not in KINDS:  # as R does
         rows = [["", *rows[0]], *rows[1:]]
     for row, line in zip(rows, lines, strict=True):
         if len(row) != width:
