@@ -103,7 +103,9 @@ def test_dtypes_of_tensors(dtype, answers):
         ((N, 12, 50), {"channels": np.int64(12), "x_v": np.arange(50)}, "grid", 12, 50),
         ((N, 5, 40), {"channels": 1}, "field", 1, 200),
         ((N, 5, 40), {"channels": False}, "field", 1, 200),
-        ((N, 3, 9, 9), {}, "field", 1, 243),
+        ((N, 3, 9, 9), {}, "field", 3, 81),
+        ((N, 3, 9, 9), {"channels": False}, "field", 1, 243),
+        ((N, 9, 9, 9), {}, "field", 1, 729),
         ((N, 3, 9, 9), {"channels": 3}, "field", 3, 81),
         ((N, 6000), {}, "grid", 1, 6000),
     ],
@@ -115,6 +117,7 @@ def test_shapes(shape, options, kind, channels, points):
     assert (layout.kind, layout.channels, layout.points) == (kind, channels, points)
     assert pairs.v.values.shape == (N, channels, points)
     assert (layout.grid is not None) == (kind == "grid")
+    assert bool(layout.axes) == (kind == "field" and points != 243 and points != 729)
     np.testing.assert_array_equal(pairs.v.restore(pairs.v.values), v)
     query = read_query(pairs, v[:3])
     assert query.same_grid and query.v.values.shape == (3, channels, points)
@@ -186,7 +189,8 @@ def test_descending_grids_are_reversed_and_restored():
     np.testing.assert_array_equal(pairs.v.values[:, 0], V[:, ::-1])
     np.testing.assert_allclose(pairs.v.grid.unit, X)
     np.testing.assert_array_equal(pairs.u.restore(pairs.u.values), U)
-    coarse = read_query(pairs, V[:2, :8][:, ::-1], x=X[:8])
+    with pytest.warns(UserWarning, match="on the whole interval"):
+        coarse = read_query(pairs, V[:2, :8][:, ::-1], x=X[:8])
     assert not coarse.same_grid and not coarse.v.grid.flipped
     np.testing.assert_allclose(coarse.v.grid.unit, X[:8], atol=1e-12)
 

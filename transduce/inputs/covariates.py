@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 
 from .messages import problem
 from .numbers import detached
-from .sources import read_source
+from .sources import Source, read_source
 
 Label = str | int | float
 """Of a group. Dates become text."""
@@ -39,16 +40,10 @@ def read_parameters(parameters: object, n: int, expected: int | None = None) -> 
     if values.ndim == 1:
         values = values[:, None]
     if values.ndim != 2 or len(values) != n:
-        remedy = "Give one row of parameters for each pair."
-        if expected is not None:
-            remedy = (
-                "Give one row for each query; for equal ones, np.tile(parameters, (len(v), 1))."
-            )
-        if values.ndim == 2 and values.shape[1] == n:
-            remedy = "Rows must be pairs: give parameters.T."
-        elif values.ndim > 2 and len(values) == n:
-            remedy = "Give parameters.reshape(len(parameters), -1)."
-        raise problem(f"parameters have shape {source.shape}", shape, remedy)
+        remedy = _remedy(source, n, expected)
+        noun = "pair" if expected is None else "query"
+        in_shell = f"Write one row of parameters for each {noun}."
+        raise problem(f"parameters have shape {source.shape}", shape, remedy, in_shell)
     if expected is not None and values.shape[1] != expected:
         raise problem(
             f"parameters have {values.shape[1]} columns",
@@ -56,6 +51,20 @@ def read_parameters(parameters: object, n: int, expected: int | None = None) -> 
             "Give the same parameters in the same order.",
         )
     return values
+
+
+def _remedy(source: Source, n: int, expected: int | None) -> str:
+    """What to do about parameters that do not have n rows."""
+    shape = source.shape
+    if len(shape) == 2 and shape[1] == n and expected in (None, shape[0]):
+        return f"Rows must be pairs: give {source.transposed}."
+    if len(shape) > 2 and shape[0] == n and expected in (None, math.prod(shape[1:])):
+        return f"Give {source.flattened}."
+    if expected is not None and shape in ((expected,), (1, expected)):
+        frame = source.template.kind == "pandas" and len(shape) == 2
+        equal = "pd.concat([parameters] * len(v))" if frame else "np.tile(parameters, (len(v), 1))"
+        return f"Give one row for each query; for equal ones, {equal}."
+    return f"Give one row of parameters for each {'pair' if expected is None else 'query'}."
 
 
 def check_parameters_present(parameters: object, expected: int | None) -> None:
@@ -70,12 +79,14 @@ def check_parameters_present(parameters: object, expected: int | None) -> None:
             "queries came without parameters",
             f"{expected} for each query, as in the examples",
             "Give parameters= with one row for each query.",
+            "Add them to the file of queries, as the examples have them.",
         )
     if parameters is not None and expected is None:
         raise problem(
             "queries came with parameters",
             "none, since the examples have none",
             "Leave them out, or give parameters= with the examples too.",
+            "Leave them out, or add them to the examples too (--parameters, in tables).",
         )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .grids import Grid
-from .layouts import Channels, Layout, has_channels, layout_of
+from .layouts import FEW, Channels, Layout, has_channels, layout_of
 from .messages import problem
 from .numbers import Values, detached, is_tensor
 from .sources import Source
@@ -114,9 +114,10 @@ def as_numbers(source: Source) -> Layout:
     """The layout of a table of numbers, however many columns it has."""
     if len(source.shape) > 2:
         raise problem(
-            f"parameters have shape {source.shape}",
+            f"{source.name} has shape {source.shape}",
             "a table (n, p): one row for each run, one column for each parameter",
-            "Give parameters.reshape(len(parameters), -1).",
+            f"Give {source.flattened}.",
+            "Write one row for each run.",
         )
     shape = source.shape[1:]
     return Layout("numbers", shape, 1, math.prod(shape), names=source.names)
@@ -134,7 +135,9 @@ def check_x_fits(source: Source, channels: Channels, x: np.ndarray, x_name: str)
     shape = source.shape[1:]
     if len(shape) >= 2 and (len(shape) > 2 or not has_channels(shape, channels)):
         remedy = f"Leave out {x_name}."
-        if len(shape) == 2:
+        if len(shape) == 2 and shape[1] < FEW <= shape[0]:
+            remedy = f"Channels come before points: give np.moveaxis({source.name}, -1, 1)."
+        elif len(shape) == 2:
             remedy = (
                 f"Give channels={shape[0]} to read {shape[0]} channels of {shape[1]} points, or "
                 f"leave out {x_name}."

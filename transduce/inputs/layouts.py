@@ -5,7 +5,9 @@
 | (points,), 8 points or more, or x given | one channel on a grid |
 | (a, points), a < 8 | a channels on a grid |
 | (), (p,), (a, p), p < 8 and no x given | plain numbers, each in its own unit |
-| (a, b), a >= 8; three axes or more | a field: flattened values, no grid |
+| (a, b), a >= 8 | a field of one channel, at evenly spaced points |
+| (a, b, c), a < 8 | a channels of fields |
+| others of three axes or more | a field: flattened values, no grid |
 
 `channels=` says otherwise: True, a number, or False for an axis that is not of channels."""
 
@@ -35,6 +37,7 @@ class Layout:
         channels: number of channels; 1 for numbers.
         points: values in each channel.
         grid: the positions of the points; None unless the kind is "grid".
+        axes: points along each of the two axes of fields on a grid; () for others.
         names: of the columns of a DataFrame, if they are not positions; else ().
     """
 
@@ -43,6 +46,7 @@ class Layout:
     channels: int
     points: int
     grid: Grid | None = None
+    axes: tuple[int, ...] = ()
     names: tuple[str, ...] = ()
 
     def __str__(self) -> str:
@@ -58,7 +62,8 @@ class Layout:
             named = f" ({', '.join(self.names)})" if 0 < len(self.names) <= FEW else ""
             return ("1 number" if self.points == 1 else f"{self.points} numbers") + named
         if self.kind == "field":
-            return f"fields of shape {self.shape}"
+            several = "" if self.channels == 1 else f"{self.channels} channels of "
+            return f"{several}fields of shape {self.axes or self.shape}"
         several = "" if self.channels == 1 else f"{self.channels} channels of "
         return f"{several}curves of {self.points} points"
 
@@ -73,16 +78,21 @@ def layout_of(shape: tuple[int, ...], channels: Channels, x_given: bool) -> Layo
     """
     size = math.prod(shape)
     if len(shape) >= 2 and not has_channels(shape, channels):
-        return Layout("field", shape, 1, size)
+        return Layout("field", shape, 1, size, axes=plane(shape))
     if len(shape) > 2:
-        explicit = explicit_channels(shape, channels)
-        heads = shape[0] if explicit else 1
-        return Layout("field", shape, heads, size // heads)
+        axes = plane(shape[1:])
+        heads = shape[0] if axes or explicit_channels(shape, channels) else 1
+        return Layout("field", shape, heads, size // heads, axes=axes)
     heads, points = (1, *shape)[-2:] if shape else (1, 1)
     known = x_given or points >= FEW or explicit_channels(shape, channels)
     if points > 1 and known:
         return Layout("grid", shape, heads, points)
     return Layout("numbers", shape, 1, size)
+
+
+def plane(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape if it is that of a field of two variables on a grid; else ()."""
+    return shape if len(shape) == 2 and min(shape) > 1 else ()
 
 
 def has_channels(shape: tuple[int, ...], channels: Channels) -> bool:
@@ -119,9 +129,15 @@ def check_channels(channels: object, shapes: dict[str, tuple[int, ...]]) -> Chan
         )
     if count > 1 and not any(len(s) > 1 and s[0] == count for s in shapes.values()):
         found = " and ".join(f"{name} of shape {('n', *s)}" for name, s in shapes.items())
+        last = next((name for name, s in shapes.items() if len(s) > 1 and s[-1] == count), "")
+        remedy = (
+            f"Reshape, as in np.asarray(v).reshape(len(v), {count}, -1), or leave out channels."
+        )
+        if last:
+            remedy = f"Channels come before points: give np.moveaxis({last}, -1, 1)."
         raise problem(
             f"channels is {count}, with {found}".replace("'", ""),
             f"v or u of shape (n, {count}, points)",
-            f"Reshape, as in np.asarray(v).reshape(len(v), {count}, -1), or leave out channels.",
+            remedy,
         )
     return count

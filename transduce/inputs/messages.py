@@ -7,21 +7,24 @@ import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
+TURN = "Write a function in each row, or give --columns if functions are columns."
 PACKAGE = str(Path(__file__).parent.parent)
 MOST_NAMED = 8  # rows that a message lists
 
 
-def problem(received: str, expected: str, remedy: str) -> ValueError:
+def problem(received: str, expected: str, remedy: str, in_shell: str = "") -> ValueError:
     """A TransduceError to raise.
 
     Args:
         received: what the input is.
         expected: what it should be.
         remedy: a whole sentence: what to do.
+        in_shell: what to do in the shell, where the remedy is Python.
     """
     from ..types import TransduceError  # here, since types imports torch
 
-    return TransduceError(f"{received}; expected {expected}. {remedy}")
+    said = f"{received}; expected {expected}."
+    return TransduceError(f"{said} {remedy}", f"{said} {in_shell or remedy}")
 
 
 def caution(text: str, notes: list[str] | None = None) -> None:
@@ -39,11 +42,16 @@ def caution(text: str, notes: list[str] | None = None) -> None:
     warnings.warn(text, stacklevel=level)
 
 
+def few(names: Sequence[int] | Sequence[str]) -> str:
+    """Names with commas between, or eight of them "and 4 more"."""
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return ", ".join(map(str, names[:MOST_NAMED])) + more
+
+
 def named(rows: Sequence[int] | Sequence[str], noun: str = "row") -> str:
     """The rows in words: "row 3", "rows 3, 7 and 12", or eight of them "and 4 more"."""
     if len(rows) == 1:
         return f"{noun} {rows[0]}"
     if len(rows) > MOST_NAMED:
-        shown = ", ".join(str(row) for row in rows[:MOST_NAMED])
-        return f"{noun}s {shown} and {len(rows) - MOST_NAMED} more"
+        return f"{noun}s {few(rows)}"
     return f"{noun}s {', '.join(str(row) for row in rows[:-1])} and {rows[-1]}"

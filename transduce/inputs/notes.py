@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import numpy as np
 
 from .checks import (
@@ -14,41 +16,62 @@ from .checks import (
 )
 from .covariates import Groups
 from .functions import Functions
+from .layouts import FEW
 from .messages import caution, named
 from .sources import Source
 
 
-def notes_of(
+def notes_of_reading(sources: tuple[Source, Source], v: Functions, u: Functions) -> list[str]:
+    """Sentences about how the arrays were read.
+
+    Args:
+        sources: v and u as the user gave them.
+        v: inputs.
+        u: outputs.
+    """
+    notes: list[str] = []
+    for functions, source in zip((v, u), sources, strict=True):
+        notes += _of_reading(functions, source)
+    _of_labels(*sources, notes)
+    return notes
+
+
+def notes_of_pairs(
     v: Functions,
     u: Functions,
     parameters: np.ndarray | None,
     groups: Groups | None,
-    sources: tuple[Source, Source],
+    sources: tuple[Source, Source] | None = None,
+    known: Collection[str] | None = (),
 ) -> list[str]:
-    """Sentences about the examples.
+    """Sentences about the examples together.
 
     Args:
         v: inputs.
         u: outputs.
         parameters: of each pair, or None.
         groups: of the pairs, or None.
-        sources: v and u as the user gave them.
+        sources: v and u as the user gave them; None if they came in parts.
+        known: sentences that give no further warning; None if none gives one.
     """
-    notes: list[str] = []
-    for functions, source in zip((v, u), sources, strict=True):
-        notes += _of_reading(functions, source)
-    _of_labels(*sources, notes)
     if len(v) == 1:
-        return [*notes, "There is one example: the answer to every query is its u."]
+        return ["There is one example: the answer to every query is its u."]
+    notes = []
     constant = is_constant(v.array)
     if constant and parameters is None:
         notes.append("All v are equal: answers cannot depend on v. Check that v was read right.")
     if is_constant(u.array):
         notes.append("All u are equal: answers are constant. Check that u was read right.")
+    serious = []
     if not (constant and parameters is None):
-        _of_conflicts(v, u, parameters, notes)
-    _of_order(v, u, groups, notes)
-    return notes
+        serious += _of_conflicts(v, u, parameters)
+    swapped = [] if sources is None else _of_swapped(v, u, sources)
+    if not swapped and groups is None:
+        serious += _of_order(v, u)
+    for text in serious:
+        if known is not None and text not in known:
+            caution(text)
+    return [*notes, *serious, *swapped]
 
 
 def _of_labels(v: Source, u: Source, notes: list[str]) -> None:
@@ -64,8 +87,8 @@ def _of_labels(v: Source, u: Source, notes: list[str]) -> None:
     if 2 * len(moved) >= len(other):
         i = moved[0]
         caution(
-            f"v and u are paired by place, and their labels differ: row {i} is {one[i]!r} in v and "
-            f"{other[i]!r} in u. To pair by label, give the rows that both have.",
+            f"{v.name} and u are paired by place, and their labels differ: row {i} is {one[i]!r} "
+            f"in {v.name} and {other[i]!r} in u. To pair by label, give the rows that both have.",
             notes,
         )
 
@@ -78,9 +101,10 @@ def _of_reading(functions: Functions, source: Source) -> list[str]:
         notes.append(f"{name} has {layout.points} points: time and memory grow with them.")
     if layout.kind == "field" and len(layout.shape) == 2:
         a, b = layout.shape
-        notes.append(
-            f"{name} is read as fields of {a} x {b}; channels={a} reads {a} channels of {b} points."
-        )
+        other = f"channels={a} reads {a} channels of {b} points"
+        if b < FEW <= a:
+            other = f"if these are {b} channels of {a} points, give np.moveaxis({name}, -1, 1)"
+        notes.append(f"{name} is read as fields of {a} x {b}; {other}.")
     if layout.grid is not None and source.names and not layout.grid.given:
         notes.append(
             f"The columns of {name} are names, not positions: they are read as points of a uniform "
@@ -89,40 +113,49 @@ def _of_reading(functions: Functions, source: Source) -> list[str]:
     return notes
 
 
-def _of_conflicts(
-    v: Functions, u: Functions, parameters: np.ndarray | None, notes: list[str]
-) -> None:
-    """Warn about equal v with different u."""
+def _of_conflicts(v: Functions, u: Functions, parameters: np.ndarray | None) -> list[str]:
+    """A warning of equal v with different u."""
     keys = v.array.reshape(len(v), -1)
     if parameters is not None:
         keys = np.concatenate([keys, parameters], axis=1)
     found = conflicting_rows(keys, u.array)
-    if found:
-        caution(
-            f"equal v with different u, in {named([f'{i}/{j}' for i, j in found], 'row pair')}: an "
-            "operator has one answer to each v, so these are averaged. If something else differs "
-            "between them, give it as parameters=.",
-            notes,
-        )
+    if not found:
+        return []
+    return [
+        f"equal v with different u, in {named([f'{i}/{j}' for i, j in found], 'row pair')}: an "
+        "operator has one answer to each v, so these are averaged. If something else differs "
+        "between them, give it as parameters=."
+    ]
 
 
-def _of_order(v: Functions, u: Functions, groups: Groups | None, notes: list[str]) -> None:
-    """Note arrays that look transposed, warn about correlated neighbours."""
+def _of_swapped(v: Functions, u: Functions, sources: tuple[Source, Source]) -> list[str]:
+    """A note about arrays that look transposed."""
+    one, other = v.array[:, 0], u.array[:, 0]
+    if not (_may_be_swapped(v, u, sources) and looks_swapped(one) and looks_swapped(other)):
+        return []
+    return [
+        "Columns of v and u are smooth and rows are not: if there are "
+        f"{v.array.shape[2]} functions of {len(v)} points, give {sources[0].transposed} and "
+        f"{sources[1].transposed}."
+    ]
+
+
+def _of_order(v: Functions, u: Functions) -> list[str]:
+    """A warning of correlated neighbours."""
     one, other = v.array, u.array
-    flat = one.shape[1] == other.shape[1] == 1 and one.shape == other.shape
-    if flat and looks_swapped(one[:, 0]) and looks_swapped(other[:, 0]):
-        notes.append(
-            "Columns of v and u are smooth and rows are not: if there are "
-            f"{one.shape[2]} functions of {len(v)} points, give v.T and u.T."
-        )
-        return
-    if groups is not None:
-        return
-    sweep = v.layout.kind == "numbers" and is_sweep(one)
-    if not sweep and neighbours_correlated(one) and neighbours_correlated(other):
-        caution(
-            "neighbouring pairs are much more alike than others, as in time series, so that "
-            "errors estimated by leaving out single pairs are too small. Give groups= with one "
-            "label for each series, year or run.",
-            notes,
-        )
+    if v.layout.kind == "numbers" and is_sweep(one):
+        return []
+    if not (neighbours_correlated(one) and neighbours_correlated(other)):
+        return []
+    return [
+        "neighbouring pairs are much more alike than others, as in time series, so that errors "
+        "estimated by leaving out single pairs are too small. Give groups= with one label for "
+        "each series, year or run."
+    ]
+
+
+def _may_be_swapped(v: Functions, u: Functions, sources: tuple[Source, Source]) -> bool:
+    """Whether v and u could be transposed: tables of functions of equal shape, without x."""
+    placed = any(f.grid is not None and f.grid.given for f in (v, u))
+    tables = all(source.transposes for source in sources) and sources[0].name == "v"
+    return tables and not placed and v.array.shape == u.array.shape

@@ -118,12 +118,11 @@ def _from_objects(array: np.ndarray, name: str) -> np.ndarray:
 def _wrong_kind(array: np.ndarray, name: str) -> ValueError:
     """The error for complex numbers, text, dates and others."""
     if array.dtype.kind == "c":
-        return problem(
-            f"{name} holds complex numbers",
-            "real numbers",
-            "Give real and imaginary parts as two channels: "
-            f"np.stack([np.real({name}), np.imag({name})], axis=1).",
-        )
+        parts, stack = f"[np.real({name}), np.imag({name})]", "column_stack"
+        channels = f"Give real and imaginary parts as two channels: np.stack({parts}, axis=1)."
+        columns = f"Give real and imaginary parts as columns: np.{stack}({parts})."
+        remedy = columns if name == "parameters" else channels
+        return problem(f"{name} holds complex numbers", "real numbers", remedy)
     if array.dtype.kind in "Mm":
         since = f"{name} - {name}.min()" if array.dtype.kind == "M" else name
         noun = "dates" if array.dtype.kind == "M" else "durations"
@@ -134,6 +133,8 @@ def _wrong_kind(array: np.ndarray, name: str) -> ValueError:
         )
     if array.dtype.kind in "USOT":
         remedy = "Encode categories as numbers, or leave them out."
+        if name == "parameters":
+            remedy = "Give categories as a table: pd.DataFrame(parameters)."
         if reads_as_numbers(array):
             remedy = f"Convert it: np.asarray({name}).astype(float)."
         return problem(f"{name} holds text ({array.ravel()[0]!s:.20})", "real numbers", remedy)
@@ -155,13 +156,15 @@ def reads_as_numbers(text: object) -> bool:
 
 
 def numeric_objects(column: object) -> bool:
-    """Whether a column of Python objects holds numbers and None only."""
+    """Whether a column of Python objects holds numbers and missing values only."""
     data: Any = column
     if data.ndim != 1 or data.dtype != object:
         return False
+    known = data.dropna()
+    if any(isinstance(value, str | bytes) for value in known):
+        return False
     try:
-        return not any(isinstance(value, str) for value in data) and bool(
-            data.astype(np.float64).size
-        )
+        known.astype(np.float64)
     except (TypeError, ValueError):
         return False
+    return True

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from .categories import Levels, encoded, is_design, levels_of
+from .categories import Levels, as_table, complete_rows_of, encoded, is_design, levels_of, owned
 from .covariates import Groups, names_of, read_groups, read_parameters
-from .functions import Functions, arrange, as_numbers, check_x_fits, read_layout
-from .layouts import FEW, Channels, check_channels, has_channels
+from .functions import Functions, arrange, as_numbers, read_layout
+from .layouts import FEW, Channels, Layout, check_channels
 from .messages import problem
-from .notes import notes_of
-from .positions import read_positions
-from .rows import check_counts, check_row_labels, complete_rows
+from .notes import notes_of_pairs, notes_of_reading
+from .numbers import detached
+from .placing import count_of, positions_of, positions_of_outputs
+from .rows import Checked, check_counts, check_row_labels, complete_rows
 from .sources import Source, read_source
+from .units import Units, units_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +35,7 @@ class Pairs:
         units: what v and u are divided by before a model of a family sees them.
         parameter_names: names of the columns of parameters, if they came in a DataFrame.
         levels: categories of the columns of the parameters, or of v if it is a table of these.
+        stated: units of v and of columns of parameters, where the user states them.
     """
 
     v: Functions
@@ -44,6 +48,7 @@ class Pairs:
     units: tuple[float, float] = (1.0, 1.0)
     parameter_names: tuple[str, ...] = ()
     levels: Levels = field(default_factory=dict)
+    stated: Units = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.v)
@@ -78,6 +83,7 @@ def read_pairs(
     parameters: object = None,
     groups: object = None,
     missing: str = "raise",
+    alone: object = True,
 ) -> Pairs:
     """The examples as float64 arrays with grids.
 
@@ -87,36 +93,72 @@ def read_pairs(
             the parameters are the inputs.
         u: outputs, u[i] being the image of v[i].
         x: positions of the points of v and u: numbers or dates, ascending or descending. If only
-            one of them has that many points, and the other is made of numbers or fields, x belongs
-            to the former. None for column labels or coordinates that are positions, or else a
-            uniform grid.
+            one of them has that many points, and the other has no grid, x belongs to the former.
+            None for labels that are positions, or else a uniform grid.
         x_v: positions of the points of v, in place of x.
         x_u: positions of the points of u, in place of x.
         channels: True, False or the number of channels, if shapes alone would be misread.
         parameters: numbers that come with each pair, shape (n,) or (n, p).
         groups: a label for each pair; pairs that are alike, such as one time series, share it.
         missing: "raise", or "drop" to leave out pairs with NaN, infinite or masked values.
+        alone: whether these are all pairs, so that there are notes about them together.
     """
     _check_missing(missing)
-    v, parameters = _inputs(v, parameters, x_v)
-    levels = levels_of(parameters, "parameters")
-    parameters = encoded(parameters, levels, "parameters")
-    table = v is None
-    if table:
-        v, parameters = parameters, None
-    sources = read_source(v, "v"), read_source(u, "u")
-    check_counts(*sources)
+    stated = units_of(v, parameters)
+    v, parameters, table = _inputs(v, as_table(parameters), x_v)
+    sources, parameters, levels = _read(v, u, parameters, table, missing)
+    check_counts(*sources, [count_of(given) for given in (x, x_v, x_u)])
     check_row_labels(*sources)
-    n = len(sources[0].values)
     option = check_channels(channels, {source.name: source.shape[1:] for source in sources})
-    positions = _positions(sources, option, x, {"v": x_v, "u": x_u})
-    layouts = [read_layout(source, option, *positions[source.name]) for source in sources]
+    inputs, outputs = map(arrange, sources, _layouts(sources, table, option, (x, x_v, x_u)))
+    n, known = len(inputs), read_groups(groups, len(inputs))
+    pairs = Pairs(inputs, outputs, read_parameters(parameters, n), known, np.arange(n))
+    names = names_of(parameters)
+    pairs = replace(pairs, parameter_names=names, levels=levels, channels=option, stated=stated)
+    return _noted(_complete(pairs, missing, sources), sources if alone else None)
+
+
+def _read(
+    v: object, u: object, parameters: object, table: str, missing: str
+) -> tuple[tuple[Source, Source], object, Levels]:
+    """Inputs and outputs as numbers, the parameters that come with them, and their categories.
+
+    Args:
+        v: inputs; None if a table is the only input.
+        u: outputs.
+        parameters: a table, or None.
+        table: the argument that gave it, if it is the only input; else "".
+        missing: "raise" or "drop".
+    """
+    known = [read_source(f, name) for name, f in (("v", v), ("u", u)) if f is not None or not table]
+    rows = _whole(known, parameters) if missing == "drop" else None
+    levels = levels_of(parameters, table or "parameters", rows)
+    parameters = encoded(parameters, levels, table or "parameters", strict=False)
     if table:
-        layouts[0] = as_numbers(sources[0])
-    one, other = (arrange(*both) for both in zip(sources, layouts, strict=True))
-    pairs = Pairs(one, other, read_parameters(parameters, n), read_groups(groups, n), np.arange(n))
-    pairs = replace(pairs, parameter_names=names_of(parameters), levels=levels, channels=option)
-    return _complete(pairs, missing, sources)
+        return (read_source(parameters, table), known[-1]), None, levels
+    return (known[0], known[1]), parameters, levels
+
+
+def _layouts(
+    sources: tuple[Source, Source],
+    table: str,
+    channels: Channels,
+    x: tuple[object, object, object],
+) -> tuple[Layout, Layout]:
+    """The layouts of inputs and outputs.
+
+    Args:
+        sources: both.
+        table: the argument that gave a table, if it is the only input; else "".
+        channels: the user's option.
+        x: positions of both, of v and of u, as the user gave them.
+    """
+    v, u = sources
+    if table:
+        x_of_u = positions_of_outputs(sources, channels, x[0], x[2])
+        return as_numbers(v), read_layout(u, channels, *x_of_u)
+    x_of_v, x_of_u = positions_of(sources, channels, *x)
+    return read_layout(v, channels, *x_of_v), read_layout(u, channels, *x_of_u)
 
 
 def _check_missing(missing: str) -> None:
@@ -128,10 +170,18 @@ def _check_missing(missing: str) -> None:
         )
 
 
-def _inputs(v: object, parameters: object, x_v: object) -> tuple[object, object]:
-    """v and parameters. A table of numbers and categories is one of parameters."""
+def columns_of(layout: Layout, levels: Levels) -> list[str]:
+    """The columns of a table of numbers, for messages; none of curves, fields and one number."""
+    if layout.kind != "numbers" or (layout.points == 1 and not layout.names):
+        return []
+    return owned(layout.names, layout.points, levels)
+
+
+def _inputs(v: object, parameters: object, x_v: object) -> tuple[object, object, str]:
+    """v and parameters, and the argument that gave the table if this is the only input, or "". A
+    small table with categories is one of parameters."""
     if v is not None and parameters is None and x_v is None and is_design(v, FEW):
-        return None, v
+        return None, as_table(v), "v"
     if v is None and parameters is None:
         raise problem(
             "v is None, and so are the parameters",
@@ -144,103 +194,36 @@ def _inputs(v: object, parameters: object, x_v: object) -> tuple[object, object]
             "positions for functions v alone",
             "Leave out x_v: parameters have no positions.",
         )
-    return v, parameters
+    return v, parameters, "parameters" if v is None else ""
+
+
+def _whole(sources: Sequence[Source], table: object) -> np.ndarray | None:
+    """Whether each row is complete in all of these; None if their numbers of rows differ."""
+    found = [Checked(source.name, detached(source.values)).whole for source in sources]
+    own = complete_rows_of(table)
+    found += [] if own is None else [own]
+    same = len({len(each) for each in found}) == 1
+    return np.logical_and.reduce(found) if same else None
 
 
 def _complete(pairs: Pairs, missing: str, sources: tuple[Source, Source]) -> Pairs:
-    """The pairs without missing values, with notes."""
+    """The pairs without missing values, with notes about how they were read."""
     notes: list[str] = []
-    arrays = {"v": pairs.v.array, "u": pairs.u.array}
+    parts = [
+        Checked(source.name, functions.array, columns_of(functions.layout, pairs.levels))
+        for source, functions in zip(sources, (pairs.v, pairs.u), strict=True)
+    ]
     if pairs.parameters is not None:
-        arrays["parameters"] = pairs.parameters
-    kept = pairs.take(complete_rows(arrays, missing, notes))
-    notes += notes_of(kept.v, kept.u, kept.parameters, kept.groups, sources)
+        names = owned(pairs.parameter_names, pairs.parameters.shape[1], pairs.levels)
+        parts.append(Checked("parameters", pairs.parameters, names))
+    kept = pairs.take(complete_rows(parts, missing, notes))
+    notes += notes_of_reading(sources, kept.v, kept.u)
     return replace(kept, notes=tuple(notes))
 
 
-def _positions(
-    sources: tuple[Source, Source], channels: Channels, x: object, own: dict[str, object]
-) -> dict[str, tuple[np.ndarray | None, str]]:
-    """For v and u, the positions that the user gave or None, and the argument that gave them."""
-    if x is not None:
-        given = [f"x_{name}" for name, positions in own.items() if positions is not None]
-        if given:
-            raise problem(
-                f"x and {' and '.join(given)} are both given",
-                "x for common positions of v and u, or x_v and x_u",
-                f"Leave out x, or {' and '.join(given)}.",
-            )
-        return _shared(sources, channels, read_positions(x, "x"))
-    found: dict[str, tuple[np.ndarray | None, str]] = {}
-    for source, other in (sources, sources[::-1]):
-        name = f"x_{source.name}"
-        if own[source.name] is None:
-            found[source.name] = None, name
-            continue
-        positions = read_positions(own[source.name], name)
-        _check_length(positions, name, source, other)
-        check_x_fits(source, channels, positions, name)
-        found[source.name] = positions, name
-    return found
-
-
-def _shared(
-    sources: tuple[Source, Source], channels: Channels, x: np.ndarray
-) -> dict[str, tuple[np.ndarray | None, str]]:
-    """x for each of v and u that it fits; at least one."""
-    fits = {source.name: _fits(source, channels, x) for source in sources}
-    if not any(fits.values()):
-        for source in sources:
-            if source.shape[-1] == len(x):
-                check_x_fits(source, channels, x, "x")
-        _check_length(x, "x", *sorted(sources, key=_points, reverse=True))
-    for source, other in (sources, sources[::-1]):
-        if not fits[source.name] and _needs_grid(source, channels):
-            points = source.shape[-1]
-            raise problem(
-                f"x holds {len(x)} positions, and {source.name} {points} points",
-                "as many positions as points",
-                f"Give x_{other.name} for {other.name}, and x_{source.name} with {points} "
-                f"positions for {source.name}.",
-            )
-    return {name: (x if fit else None, "x") for name, fit in fits.items()}
-
-
-def _fits(source: Source, channels: Channels, x: np.ndarray) -> bool:
-    return _one_variable(source, channels) and source.shape[-1] == len(x) and len(x) > 1
-
-
-def _needs_grid(source: Source, channels: Channels) -> bool:
-    """Whether functions have so many points that x should have been theirs too."""
-    return _one_variable(source, channels) and source.shape[-1] >= FEW
-
-
-def _one_variable(source: Source, channels: Channels) -> bool:
-    shape = source.shape[1:]
-    return len(shape) == 1 or (len(shape) == 2 and has_channels(shape, channels))
-
-
-def _points(source: Source) -> int:
-    return source.shape[-1] if len(source.shape) > 1 else 1
-
-
-def _check_length(x: np.ndarray, name: str, source: Source, other: Source) -> None:
-    """Raise unless x has a position for each point of the source, and at least two."""
-    points = _points(source)
-    if len(x) == points and points > 1:
-        return
-    remedy = f"Give one position for each of the {points} points."
-    if points == 1:
-        remedy = f"Leave out {name}: one value a row is read as a plain number."
-        if len(source.shape) == 1 and len(x) == len(source.values) > 1:
-            remedy = f"For a single function, give {source.one} and {other.one}."
-    elif len(x) == _points(other) and name != "x":
-        remedy = f"These seem to be positions of {other.name}: give them as x_{other.name}."
-    elif len(source.shape) == 2 and len(x) == len(source.values):
-        remedy = f"Rows must be functions: give {source.transposed} and {other.transposed}."
-    raise problem(
-        f"{name} holds {len(x)} position{'s' * (len(x) > 1)}, and {source.name} has shape "
-        f"{source.shape}",
-        f"as many positions as points, {points}" if points > 1 else "no positions",
-        remedy,
-    )
+def _noted(pairs: Pairs, sources: tuple[Source, Source] | None) -> Pairs:
+    """The pairs, with notes about all of them together unless others follow."""
+    if sources is None:
+        return pairs
+    own = notes_of_pairs(pairs.v, pairs.u, pairs.parameters, pairs.groups, sources)
+    return replace(pairs, notes=(*pairs.notes, *own))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .messages import named, problem
+from .messages import MOST_NAMED, named, problem
 from .numbers import (
     ROW_OF_EACH,
     Values,
@@ -60,19 +60,28 @@ class Source:
         return f"np.transpose({self.name})" if self.listed else f"{self.name}.T"
 
     @property
+    def transposes(self) -> bool:
+        """Whether rows and columns can be swapped."""
+        return len(self.shape) == 2 and self.template.kind != "fda"
+
+    @property
+    def flattened(self) -> str:
+        """Code that gives one axis of values to each row, for messages."""
+        return f"np.reshape({self.name}, (len({self.name}), -1))"
+
+    @property
     def without(self) -> str:
         """Code that leaves out rows, for messages; {rows} stands for their numbers."""
         name = self.name
         template: Any = self.template
-        if template.kind == "torch":
-            return f"{name}[torch.isfinite({name}).reshape(len({name}), -1).all(1)]"
-        if template.kind == "pandas":
+        if template.kind == "pandas" and template.rows.is_unique:
             return f"{name}.drop({name}.index[{{rows}}])"
-        if template.kind == "fda":
-            return f"{name}[np.isfinite({name}.data_matrix).all(axis=(1, 2))]"
         if template.kind == "xarray":
             return f"{name}.drop_isel({template.empty.dims[0]}={{rows}})"
-        return f"np.delete({name}, {{rows}}, axis=0)"
+        if template.kind == "numpy":
+            return f"np.delete({name}, {{rows}}, axis=0)"
+        whole = f"np.delete(np.arange(len({name})), {{rows}})"
+        return f"{name}{'.iloc' if template.kind == 'pandas' else ''}[{whole}]"
 
     @property
     def one(self) -> str:
@@ -224,8 +233,8 @@ def _from_fda(values: object, name: str) -> Source:
 def _wrong_columns(values: object, columns: list[object], name: str) -> ValueError:
     frame: Any = values
     remedy = (
-        f"Leave them out, {name}.drop(columns=[...]), or encode them as numbers. Columns that "
-        "name series belong in groups=."
+        f"Leave them out, {name}.drop(columns={_shown(columns)}), or encode them as numbers. "
+        "Columns that name series belong in groups=."
     )
     try:
         frame.astype(np.float64)
@@ -240,6 +249,11 @@ def _wrong_columns(values: object, columns: list[object], name: str) -> ValueErr
     )
 
 
+def _shown(columns: list[object]) -> str:
+    """The columns as code, if they are few."""
+    return repr(columns) if len(columns) <= MOST_NAMED else "[...]"
+
+
 def _without_missing_type(values: object) -> np.ndarray:
     """A frame or series as an array; pandas.NA becomes NaN."""
     from pandas.api.types import is_extension_array_dtype, is_numeric_dtype
@@ -248,4 +262,6 @@ def _without_missing_type(values: object) -> np.ndarray:
     dtypes = [data.dtype] if data.ndim == 1 else list(data.dtypes)
     if any(is_extension_array_dtype(d) for d in dtypes) and all(map(is_numeric_dtype, dtypes)):
         return data.to_numpy(dtype=np.float64, na_value=np.nan)
+    if any(dtype.kind == "O" for dtype in dtypes):
+        return data.to_numpy(dtype=object, na_value=np.nan)
     return data.to_numpy()
