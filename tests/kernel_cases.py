@@ -21,6 +21,9 @@ from transduce.kernels import (
     ExpDot,
     FeatureCandidates,
     FeatureGram,
+    FieldNetwork,
+    FieldReadout,
+    FieldStack,
     GeneralStack,
     Kappa,
     LayerCandidates,
@@ -39,20 +42,25 @@ from transduce.kernels import (
     Trust,
 )
 from transduce.kernels.comparison import Comparison
-from transduce.kernels.general import KNOWN
+from transduce.kernels.field_window import FieldWindow
+from transduce.kernels.general import CURVES as CATALOGUE
+from transduce.kernels.general_fields import FIELDS as OF_FIELDS
 from transduce.kernels.metrics import Metric
 from transduce.kernels.of_functions import OfFunctions
 from transduce.kernels.scaled import ScaledRidge, Scales
 from transduce.kernels.simple import Constant, Deviation, Gain
 from transduce.kernels.tuned import TunedRidge
 from transduce.kernels.window import WindowRidge
+from transduce.kernels.window_features import CurveWindow
 from transduce.layer import Feedforward, Layer
 from transduce.spaces import (
     Euclidean,
     FourierModes,
+    Gridded,
     Patches,
     Region,
     Sampled,
+    SampledFields,
     SineModes,
     Space,
     Values,
@@ -127,7 +135,9 @@ class Problem:
 
     def grid(self, space: Space) -> tuple[int, ...]:
         """The grid of functions in V or U."""
-        own = isinstance(space, Euclidean | Sampled | WithParameters)
+        if isinstance(space, Gridded):
+            return space.grid
+        own = isinstance(space, Euclidean | WithParameters)
         return (space.size,) if own else self.at
 
     def transducer(self, depth: int = 1) -> Transducer:
@@ -279,8 +289,29 @@ def stack() -> Stack:
     return Stack(kernels, (), (), Trust(3, 8, 1), (0, 1, 2), range(3))
 
 
+FIELDS = SampledFields(5, 6), SampledFields(4, 5)
+VECTOR_FIELDS = SampledFields(4, 5, 2), SampledFields(5, 4, 2)
+
+
+def fields(kappa: Kappa, V: Space = FIELDS[0], U: Space = FIELDS[1]) -> Problem:
+    """A problem between fields on two grids."""
+    return Problem(kappa, V, U)
+
+
+def field_window(V: SampledFields, U: SampledFields, carried: bool = False) -> WindowRidge:
+    return WindowRidge(V, U, FieldWindow(U, V.channels, carried))
+
+
+def field_readout(V: SampledFields, U: SampledFields) -> FieldReadout:
+    return FieldReadout(V, U, FieldNetwork(4, 1, 2, 6, 4), 1)
+
+
+def field_stack() -> FieldStack:
+    return FieldStack(*FIELDS, field_readout(*FIELDS), Trust(len(OF_FIELDS.known), 8, 1))
+
+
 def general(V: Space = CURVES[0]) -> GeneralStack:
-    return GeneralStack(V, CURVES[1], curve_readout(), Trust(len(KNOWN), 8, 1))
+    return GeneralStack(V, CURVES[1], curve_readout(), Trust(len(CATALOGUE.known), 8, 1))
 
 
 # Landmarks depend on the examples' order, and refuse masks and many regressions.
@@ -341,10 +372,32 @@ CASES = [
         ("ScaledRidge", lambda: numbers(scaled("product")), SCALED),
         ("ScaledRidge, additive", lambda: numbers(scaled("additive")), SCALED - SLOW),
         ("ScaledRidge, components", lambda: numbers(scaled("product", 2)), COMPONENTS - SLOW),
-        ("WindowRidge", lambda: curves(WindowRidge(*CURVES)), TUNED),
-        ("WindowRidge, far", lambda: curves(WindowRidge(*CURVES, far=True)), TUNED - SLOW),
+        ("WindowRidge", lambda: curves(WindowRidge(*CURVES, CurveWindow(CURVES[1], 1))), TUNED),
+        (
+            "WindowRidge, far",
+            lambda: curves(WindowRidge(*CURVES, CurveWindow(CURVES[1], 1, far=True))),
+            TUNED - SLOW,
+        ),
         ("CurveReadout", lambda: curves(curve_readout()), SUMMARISING),
         ("OfFunctions", lambda: curves(OfFunctions(Gain(*CURVES), CURVES[0]), WITH_NUMBERS), FIXED),
+        ("Gain, fields", lambda: fields(Gain(*FIELDS)), (FIXED | {"linear"}) - SLOW),
+        (
+            "TunedRidge, fields",
+            lambda: fields(tuned("smooth", "gaussian", FIELDS[0])),
+            TUNED - SLOW,
+        ),
+        ("WindowRidge, fields", lambda: fields(field_window(*FIELDS)), TUNED - SLOW),
+        (
+            "WindowRidge, carried fields",
+            lambda: fields(field_window(*VECTOR_FIELDS, carried=True), *VECTOR_FIELDS),
+            TUNED - SLOW,
+        ),
+        (
+            "FieldReadout",
+            lambda: fields(field_readout(*VECTOR_FIELDS), *VECTOR_FIELDS),
+            SUMMARISING,
+        ),
+        ("FieldStack", lambda: fields(field_stack()), NESTED),
         ("Stack", lambda: curves(stack()), HONEST - {"weights"}),
         ("GeneralStack", lambda: curves(general()), NESTED),
         (

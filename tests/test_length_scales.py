@@ -30,6 +30,20 @@ def error(scales: Scales, own: int, f, p: int, n: int = 40) -> float:
 
 
 @pytest.mark.parametrize("profile", ["product", "additive"])
+@pytest.mark.parametrize("own", [0, 3])
+def test_residuals_of_noise_are_not_smaller_than_its_errors(profile, own):
+    """Twenty examples can be fitted by the scales of eight columns, new ones cannot."""
+    ratios = []
+    for seed in range(4):
+        v, u = uniform(220, 8, seed), uniform(220, 3, seed + 10)
+        ridge = ScaledRidge(Scales(Values(8), profile), own)
+        fit = ridge.fit_task(v[:20], u[:20])
+        wrong = (ridge.answer_task(fit, v[20:]) - u[20:]).square().mean()
+        ratios.append((fit.residual.square().mean() / wrong).log())
+    assert torch.stack(ratios).mean().exp() > 0.75
+
+
+@pytest.mark.parametrize("profile", ["product", "additive"])
 def test_the_likelihood_has_the_derivative_that_it_states(profile):
     v, u = uniform(12, 3, 0), uniform(12, 4, 1)
     D, products = Blocks([1, 1, 1]).distances(v, v), v @ v.T
@@ -91,6 +105,7 @@ def test_leave_one_out_residuals_are_those_of_refits():
     v, u = uniform(9, 2, 0), uniform(9, 3, 1)
     ridge = ScaledRidge(Scales(Values(2), "additive"))
     fit = ridge.fit_task(v, u)
+    fit = ridge.refit_task(fit, v, u)  # with the scales of all examples
     for i in (0, 4):
         others = torch.arange(9) != i
         refit = ridge.refit_task(fit, v[others], u[others])
@@ -103,7 +118,8 @@ def test_curves_are_one_block_and_each_number_is_one():
 
 
 def test_names_of_the_additive_kernel_include_shares():
-    assert names_of("product") == names_of("additive")[:3]
+    assert names_of("product") == ("lengths", "ridge", "slope")
+    assert names_of("additive") == ("lengths", "ridge", "slope", "shares")
 
 
 def test_ridge_solutions_keep_their_digits_with_many_examples():

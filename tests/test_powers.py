@@ -65,7 +65,7 @@ def test_beyond_the_examples_powers_grow_linearly():
 @pytest.mark.parametrize("x", [torch.linspace(0, 1, 30), torch.linspace(0, 1, 30) ** 2])
 def test_scales_are_values_and_means_of_those_nearby(x):
     metric = Metric(Sampled(tuple(x.double().tolist())), "scales")
-    values, nearby = metric.matrix.split(30)
+    values, nearby = metric.maps[0].matrix_0.split(30)
     assert_close(values, torch.eye(30).double())
     assert_close(nearby.sum(1), torch.ones(30).double())
     middle = (x > 0.3) & (x < 0.7)

@@ -6,8 +6,8 @@ import torch
 from torch.testing import assert_close
 
 from transduce import TransduceError
-from transduce.spaces import Sampled, Values, WithParameters, space_from_config
-from transduce.spaces.sampled import resampling, spline_matrix
+from transduce.spaces import Sampled, SampledFields, Values, WithParameters, space_from_config
+from transduce.spaces.splines import resampling, spline_matrix
 
 UNEVEN = (0.0, 0.05, 0.2, 0.3, 0.55, 0.7, 0.9, 1.0)
 GRIDS = {"uniform": Sampled(8), "uneven": Sampled(UNEVEN), "inner": Sampled((0.1, 0.3, 0.6, 0.8))}
@@ -103,12 +103,20 @@ def test_a_space_adapts_to_grids_and_channels():
 
 
 @pytest.mark.parametrize(
-    ("x", "channels"),
-    [((0.0, 0.5, 0.5), 1), ((1.0, 0.0), 1), ((-0.5, 1.0), 1), ((0.0, 2.0), 1), ((), 1), (9, 0)],
+    ("x", "channels", "said"),
+    [
+        *(
+            (x, 1, "rise from 0 to 1")
+            for x in ((0.0, 0.5, 0.5), (1.0, 0.0), (-0.5, 1.0), (0.0, 2.0), ())
+        ),
+        (9, 0, "at least 1"),
+    ],
 )
-def test_bad_positions(x, channels):
-    with pytest.raises(TransduceError, match="expected positions that rise from 0 to 1"):
+def test_bad_positions(x, channels, said):
+    with pytest.raises(TransduceError, match=said):
         Sampled(x, channels)
+    with pytest.raises(TransduceError, match=said):
+        SampledFields(9, x, channels)
 
 
 def test_numbers_and_parameters_stay_as_they_are():

@@ -7,22 +7,31 @@ import torch
 
 from transduce.families import RandomOperators
 from transduce.kernels import CurveNetwork, CurveReadout, GeneralStack, Trust
-from transduce.kernels.general import KNOWN
+from transduce.kernels.general import CURVES
 from transduce.kernels.trust import MOST_OF_ONE, Weighing, capped, weights_at
 from transduce.random_fields import generator_for
 from transduce.spaces import Sampled
-from transduce.stacking import TrustTraining, collect, fit_trust, ratio_to_best, records
+from transduce.stacking import (
+    OnCurveGrids,
+    TrustTraining,
+    collect,
+    fit_trust,
+    ratio_to_best,
+    records,
+)
 from transduce.stacking.fitting import compared
 from transduce.stacking.records import with_larger_queries
 
 FAMILY = RandomOperators(mechanisms=("linear", "curves"), noisy=0.5)
+ON_GRIDS = OnCurveGrids(FAMILY)
 
 
 @pytest.fixture(scope="module")
-def readout():
+def stack():
     torch.manual_seed(0)
     own = Sampled(80)
-    return CurveReadout(own, own, CurveNetwork(4, 1, 3, 3, 80, 4), 2).eval()
+    readout = CurveReadout(own, own, CurveNetwork(4, 1, 3, 3, 80, 4), 2)
+    return GeneralStack(own, own, readout.eval(), Trust(len(CURVES.known), 8, 1)).eval()
 
 
 def weighing(*logits, caution=2.0):
@@ -75,10 +84,10 @@ def test_one_example_counts_at_most_as_ten():
     assert torch.equal(found[1], errors[1])
 
 
-def test_records_hold_the_error_of_any_trust(readout, monkeypatch, tmp_path):
+def test_records_hold_the_error_of_any_trust(stack, monkeypatch, tmp_path):
     """The error from the small matrices is that of the stack itself."""
     torch.manual_seed(1)
-    trust = Trust(len(KNOWN), 8, 1).eval()
+    trust = Trust(len(CURVES.known), 8, 1).eval()
     for parameter in trust.parameters():
         parameter.data += 0.1 * torch.randn_like(parameter)
     seen = []
@@ -88,51 +97,51 @@ def test_records_hold_the_error_of_any_trust(readout, monkeypatch, tmp_path):
         return task
 
     monkeypatch.setattr(records, "BEYOND", 1.0)
-    monkeypatch.setattr(records, "EXAMPLES", (4, 20))
     monkeypatch.setattr(records, "with_larger_queries", kept)
-    one = records.record(readout, FAMILY, "validation", 3)
+    one = records.record(stack, ON_GRIDS, "validation", 3, (4, 20))
     (task,) = seen
     v, u, query, truth = (
         f.double() for part in (task.examples, task.queries) for f in (part.v, part.u)
     )
-    stack = GeneralStack(Sampled(v.shape[1]), Sampled(u.shape[1]), readout, trust)
+    stack = GeneralStack(Sampled(v.shape[1]), Sampled(u.shape[1]), stack.readout, trust)
     with torch.no_grad():
         fit = stack.condition(v[None], u[None])
         wrong = (stack(fit, query[None])[0] - truth).square().sum()
-        own, _, expected = compared(trust, one, list(range(len(KNOWN))))
+        own, _, expected = compared(trust, one, CURVES, list(range(len(CURVES.known))))
     assert own.item() == pytest.approx(float(wrong / (truth - u.mean(0)).square().sum()), rel=1e-4)
     assert len(v) <= records.KEPT
     assert expected.item() == pytest.approx(fit.error.item(), rel=1e-4)
 
 
-def test_collecting_resumes_from_its_files(readout, monkeypatch, tmp_path):
+def test_collecting_resumes_from_its_files(stack, monkeypatch, tmp_path):
     monkeypatch.setattr(records, "BLOCK", 2)
-    first = collect(readout, FAMILY, 2, tmp_path, workers=1)
+    first = collect(stack, ON_GRIDS, 2, tmp_path, workers=1)
     written = (tmp_path / "train-0.safetensors").stat().st_mtime_ns
-    both = collect(readout, FAMILY, 4, tmp_path, workers=1)
+    both = collect(stack, ON_GRIDS, 4, tmp_path, workers=1)
     assert len(first) == 2 and len(both) == 4
     assert torch.equal(both.errors[:2], first.errors)
     assert (tmp_path / "train-0.safetensors").stat().st_mtime_ns == written
-    assert len(collect(readout, FAMILY, 3, tmp_path / "odd", workers=1)) == 3
-    assert len(collect(readout, FAMILY, 4, tmp_path / "odd", workers=1)) == 4
+    assert len(collect(stack, ON_GRIDS, 3, tmp_path / "odd", workers=1)) == 3
+    assert len(collect(stack, ON_GRIDS, 4, tmp_path / "odd", workers=1)) == 4
 
 
-def test_records_of_another_readout_are_not_taken_for_ours(readout, tmp_path):
-    first = collect(readout, FAMILY, 2, tmp_path, workers=1)
-    other = copy.deepcopy(readout)
+def test_records_of_another_readout_are_not_taken_for_ours(stack, tmp_path):
+    first = collect(stack, ON_GRIDS, 2, tmp_path, workers=1)
+    other = copy.deepcopy(stack)
     with torch.no_grad():
-        other.log_ridge += 1
-    assert not torch.equal(collect(other, FAMILY, 2, tmp_path, workers=1).gram, first.gram)
-    assert torch.equal(collect(readout, FAMILY, 2, tmp_path, workers=1).gram, first.gram)
+        other.readout.log_ridge += 1
+    assert not torch.equal(collect(other, ON_GRIDS, 2, tmp_path, workers=1).gram, first.gram)
+    assert torch.equal(collect(stack, ON_GRIDS, 2, tmp_path, workers=1).gram, first.gram)
 
 
-def test_a_trust_learns_from_records(readout, tmp_path):
+def test_a_trust_learns_from_records(stack, tmp_path):
     """On the records that it is fitted to, it becomes better than the rule it starts from."""
     torch.manual_seed(0)
-    some, trust = collect(readout, FAMILY, 12, tmp_path, workers=1), Trust(len(KNOWN), 8, 1)
-    before = ratio_to_best(trust, some)
-    fit_trust(trust, some, TrustTraining(steps=60, batch=12, lr=1e-2, left_out=0.0))
-    assert ratio_to_best(trust, some) < before - 0.02
+    some = collect(stack, ON_GRIDS, 12, tmp_path, workers=1)
+    trust = Trust(len(CURVES.known), 8, 1)
+    before = ratio_to_best(trust, some, CURVES)
+    fit_trust(trust, some, CURVES, TrustTraining(steps=60, batch=12, lr=1e-2, left_out=0.0))
+    assert ratio_to_best(trust, some, CURVES) < before - 0.02
 
 
 def test_tasks_with_larger_queries_their_examples_have_larger_queries():

@@ -34,7 +34,7 @@ LARGEST = 2**31 - 2**20
 OPSET = 20  # the first with Gelu; ONNX Runtime reads it from 1.17 on
 
 
-Part = Callable[[Tensor], Tensor]
+Step = Callable[[Tensor], Tensor]
 
 
 class Exported(NamedTuple):
@@ -58,22 +58,22 @@ class Exported(NamedTuple):
 
 
 class Graph(nn.Module):
-    """The parts of an answer, one after the other.
+    """The steps of an answer, one after the other.
 
     Args:
         model: whose weights they use.
         first: takes functions, and parameters if there are any.
-        parts: what follows.
+        steps: what follows.
     """
 
-    def __init__(self, model: nn.Module, first: Callable[..., Tensor], *parts: Part):
+    def __init__(self, model: nn.Module, first: Callable[..., Tensor], *steps: Step):
         super().__init__()
-        self.model, self.first, self.parts = model, first, parts
+        self.model, self.first, self.steps = model, first, steps
 
     def forward(self, v: Tensor, parameters: Tensor | None = None) -> Tensor:
         f = self.first(v) if parameters is None else self.first(v, parameters)
-        for part in self.parts:
-            f = part(f)
+        for step in self.steps:
+            f = step(f)
         return f
 
 

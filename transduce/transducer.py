@@ -23,7 +23,7 @@ from torch.utils.checkpoint import checkpoint
 from . import conditioned, legacy, weights
 from .configs import Config, build, describe, load_tensors
 from .files import PathLike
-from .kernels import Fit, Reading
+from .kernels import Fit, Kappa, Reading
 from .layer import Layer
 from .spaces import Space
 from .types import ExampleSet, TransduceError, to_tensor
@@ -272,7 +272,15 @@ class Transducer(nn.Module):
 
     def between(self, V: Space, U: Space) -> Transducer:
         """The same model between other spaces, if its kernels can be moved there."""
-        layers = [Layer(layer.kappa.between(V, U), layer.F, layer.G) for layer in self.steps]
-        T = Transducer(V, U, layers)
+        return self._with(V, U, [layer.kappa.between(V, U) for layer in self.steps])
+
+    def differentiable(self) -> Transducer:
+        """The same model with exact derivatives with respect to the examples."""
+        return self._with(self.V, self.U, [layer.kappa.differentiable() for layer in self.steps])
+
+    def _with(self, V: Space, U: Space, kernels: Sequence[Kappa]) -> Transducer:
+        """The model with other spaces and kernels."""
+        each = zip(kernels, self.steps, strict=True)
+        T = Transducer(V, U, [Layer(kappa, layer.F, layer.G) for kappa, layer in each])
         T.card, T.measured = self.card, self.measured
         return T.train(self.training)

@@ -37,7 +37,16 @@ Index = int | slice | Sequence[int] | np.ndarray | torch.Tensor
 
 
 class TransduceError(ValueError):
-    """Bad input. The message says what was expected, what was received, and the remedy."""
+    """Bad input. The message says what was expected, what was received, and the remedy.
+
+    Args:
+        message: for users of the library.
+        in_shell: for users of the command line, if the remedy differs.
+    """
+
+    def __init__(self, message: str = "", in_shell: str = ""):
+        super().__init__(message)
+        self.in_shell = in_shell or message
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,14 +7,14 @@ x_v. Parameters may be the only inputs: then there is no v."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from ..inputs import Pairs, read_pairs
+from ..inputs.categories import owners
 from ..regression import RegressedOperator
 from ..storage import (
     MissingVariableError,
@@ -52,10 +52,8 @@ class Curves(Domain[Regressor, Pairs, RegressedOperator]):
             roles = "vu" if parameters is None or "v" in file.names else "u"
             arrays = {key: file.fetch(key) for key in roles}
             x = _positions(file, arrays, request)
-            given = {"v": None, **arrays, "groups": _optional(file, (GROUPS,))}
-        given["parameters"] = parameters
-        if request.missing == "drop":
-            given = _with_categories(given)
+            groups = _optional(file, (GROUPS,))
+        given = {"v": None, **arrays, "parameters": parameters, "groups": groups}
         return read_pairs(**given, **x, missing=request.missing or "raise")
 
     def read_queries(
@@ -132,24 +130,8 @@ def own_positions(source: PathLike) -> list[Array]:
 def _column_names(examples: Pairs) -> list[str]:
     """The names of the columns of parameters, before categories became numbers."""
     names = examples.parameter_names if examples.parameters is not None else examples.v.layout.names
-    numbers = [name for name in names if name.partition("=")[0] not in examples.levels]
-    return [*numbers, *examples.levels]
-
-
-def _with_categories(given: dict[str, Any]) -> dict[str, Any]:
-    """The examples whose parameters lack no category. `read_pairs` leaves out other gaps."""
-    frame = given["parameters"]
-    if not hasattr(frame, "select_dtypes"):
-        return given
-    complete = frame.select_dtypes(exclude=["number", "bool"]).notna().all(axis=1).to_numpy()
-    if complete.all():
-        return given
-    rows = np.flatnonzero(complete)
-    without = np.flatnonzero(~complete).tolist()
-    warnings.warn(f"left out pairs without a category, in rows {without[:8]}.", stacklevel=2)
-    kept = {key: None if array is None else array[rows] for key, array in given.items()
-            if key != "parameters"}  # fmt: skip
-    return {**kept, "parameters": frame.iloc[rows]}
+    known = owners(examples.levels)
+    return list(dict.fromkeys(known.get(name, name) for name in names))
 
 
 def _output_name(O: RegressedOperator, request: Request) -> str:

@@ -6,7 +6,7 @@ curves: the interval of x becomes [0, 1], as `transduce.regress` does it."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Union
+from typing import TYPE_CHECKING, Union, cast
 
 import numpy as np
 
@@ -118,26 +118,24 @@ class Functions(Domain["Transducer", Examples, Answering]):
     def read_queries(
         self, T: Transducer, source: PathLike, examples: Examples, request: Request = DEFAULTS
     ) -> Queries:
-        if isinstance(examples, Pairs):
-            return CURVES.read_queries(T, source, examples, request)
-        return ARRAYS.read_queries(T, source, examples, request)
+        return _domain_of(examples).read_queries(T, source, examples, request)
 
     def regress(self, T: Transducer, examples: Examples, name: str = "") -> Answering:
-        if isinstance(examples, Pairs):
-            return CURVES.regress(T, examples, name)
-        return ARRAYS.regress(T, examples, name)
+        return _domain_of(examples).regress(T, examples, name)
 
     def answer(
         self, O: Answering, queries: Queries, request: Request = DEFAULTS
     ) -> dict[str, Array]:
-        if isinstance(O, RegressedOperator):
-            return CURVES.answer(O, queries, request)
-        return ARRAYS.answer(O, queries, request)
+        return _domain_of(O).answer(O, queries, request)
 
     def report(self, O: Answering, name: str = "") -> str:
-        if isinstance(O, RegressedOperator):
-            return CURVES.report(O, name)
-        return ARRAYS.report(O, name)
+        return _domain_of(O).report(O, name)
+
+
+def _domain_of(data: Examples | Answering) -> Domain[Transducer, Examples, Answering]:
+    """The domain of examples, or of the operator that was regressed from them."""
+    curves = isinstance(data, Pairs | RegressedOperator)
+    return cast("Domain[Transducer, Examples, Answering]", CURVES if curves else ARRAYS)
 
 
 DOMAIN = Functions()

@@ -17,7 +17,10 @@ from .candidate_kinds import NoiseUnits as NoiseUnits
 from .candidates import Candidates as Candidates
 from .curve_network import CurveNetwork as CurveNetwork
 from .curve_readout import CurveReadout as CurveReadout
+from .field_network import FieldNetwork as FieldNetwork
+from .field_readout import FieldReadout as FieldReadout
 from .general import GeneralStack as GeneralStack
+from .general_fields import FieldStack as FieldStack
 from .grams import ConvolutionGram as ConvolutionGram
 from .grams import FeatureGram as FeatureGram
 from .grams import Gram as Gram

@@ -100,6 +100,15 @@ class CurveLayer(nn.Module):
         return back @ mixed
 
 
+def over_pairs(each: Float[Tensor, "b n c"], there: Float[Tensor, "b n"]) -> Float[Tensor, "b d"]:
+    """Mean and standard deviation over the pairs that are there, and how many there are."""
+    count = there.sum(1, keepdim=True).clamp(min=1)
+    share = (there / count)[..., None]
+    mean = (each * share).sum(1)
+    spread = ((each - mean[:, None]).square() * share).sum(1).add(1e-6).sqrt()
+    return torch.cat([mean, spread, count.log() / 2 - 1], -1)
+
+
 class CurveSummary(nn.Module):
     """z of b sets of pairs: means over x and over pairs of the channels of two layers."""
 
@@ -122,11 +131,7 @@ class CurveSummary(nn.Module):
             h = layer(h, None)
         pooled = [h.mean(1), h.square().mean(1), h[:, :ENDS].mean(1), h[:, -ENDS:].mean(1)]
         each = self.each(torch.cat(pooled, -1)).unflatten(0, pairs.shape[:2])
-        count = there.sum(1, keepdim=True).clamp(min=1)
-        share = (there / count)[..., None]
-        mean = (each * share).sum(1)
-        spread = ((each - mean[:, None]).square() * share).sum(1).add(1e-6).sqrt()
-        z = self.norm(torch.cat([mean, spread, count.log() / 2 - 1], -1))
+        z = self.norm(over_pairs(each, there))
         return self.out(torch.tanh(self.hidden(z)))
 
 

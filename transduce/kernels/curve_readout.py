@@ -25,7 +25,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from ..spaces import Sampled, Space
-from ..spaces.sampled import resampling, spline_matrix
+from ..spaces.splines import resampling, spline_matrix
 from ..types import TransduceError
 from .comparison import evenly
 from .curve_network import CurveNetwork

@@ -199,6 +199,11 @@ class Kappa(Part, Generic[F, R]):
             f"{V.config()} and {U.config()}. Interpolate functions to the model's own."
         )
 
+    def differentiable(self) -> Kappa:
+        """The same kernel without parts whose choices depend smoothly on the examples: answers
+        then have exact derivatives with respect to these."""
+        return self
+
     def named_answers(self, fit: F) -> dict[str, Answer]:
         """The answers that a kernel weighs for the first task; none for most kernels."""
         return {}

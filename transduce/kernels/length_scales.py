@@ -100,7 +100,13 @@ def split_scales(theta: Float[Tensor, " t"], profile: str, blocks: int) -> dict[
 def covariances(
     scales: dict[str, Tensor], D: Float[Tensor, "k m n"], products: Float[Tensor, "m n"]
 ) -> Float[Tensor, "m n"]:
-    """k from squared distances in each block and inner products."""
+    """k of all pairs of points.
+
+    Args:
+        scales: as `split_scales` returns them.
+        D: squared distances in each block.
+        products: inner products.
+    """
     weights = scales["lengths"] ** -2
     linear = scales["slope"] * products / len(D)
     if "shares" not in scales:

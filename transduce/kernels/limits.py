@@ -42,8 +42,15 @@ def limits_of(
     there: Float[Tensor, "b n"],
     blocks: Sequence[int],
 ) -> dict[str, Tensor]:
-    """The means of the examples, and how far answers may deviate from that of u. blocks: numbers
-    of columns of v that have one unit."""
+    """The means of the examples, and how far answers may deviate from that of u.
+
+    Args:
+        v: inputs.
+        u: outputs.
+        residuals: leave-one-out residuals of each answer.
+        there: 1 for examples, 0 for padding.
+        blocks: numbers of columns of v that have one unit.
+    """
     n = there.sum(1).clamp(min=1)[:, None, None]
     mean = (u * there[..., None]).sum(1, keepdim=True) / n
     away = (u - mean).abs() * there[..., None]
@@ -70,5 +77,6 @@ def limits_of(
 def _scales(squares: Float[Tensor, "b 1 d"], blocks: Sequence[int]) -> Float[Tensor, "b 1 d"]:
     """The factor of each column that gives its block the size 1; 0 for constant ones."""
     sums = [part.sum(-1, keepdim=True).expand_as(part) for part in squares.split(list(blocks), -1)]
-    size = torch.cat(sums, -1).sqrt()
-    return torch.where(size > 0, 1 / size.clamp(min=1e-300), 0.0)
+    size = torch.cat(sums, -1)
+    varying = torch.where(size > 0, size, 1.0)  # a root has no derivative at 0
+    return torch.where(size > 0, 1 / varying.sqrt(), 0.0)

@@ -3,22 +3,25 @@
     |f|^2 = sum_j (M (f - m))_j^2,      m the mean of the examples
 
 "values" compares values, "slopes" first derivatives, "integrals" and "double integrals" running
-integrals and those of these, "scales" values together with means of the values nearby, and
-"columns" values in units of the standard deviation of each.
+integrals and those of these, "smooth" means of the values nearby, "scales" values together with
+these, and "columns" values in units of the standard deviation of each.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import torch
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
 
 from ..configs import Part
-from ..spaces import Sampled, Space, WithParameters
+from ..spaces import Gridded, Resample, Sampled, SampledFields, Space, WithParameters
 from ..types import TransduceError
 
-KINDS = ("values", "slopes", "integrals", "double integrals", "scales", "columns")
+KINDS = ("values", "slopes", "integrals", "double integrals", "smooth", "scales", "columns")
+PLAIN = ("values", "columns")  # on any space
 NEARBY = 0.1  # length over which "scales" averages, as a share of the interval
 
 
@@ -35,26 +38,23 @@ class Metric(Part):
         if kind not in KINDS:
             raise TransduceError(f"kind={kind!r}; expected one of {', '.join(KINDS)}.")
         self.V, self.kind = V, kind
-        matrix = None
-        self.own = V.functions if isinstance(V, WithParameters) else V
-        if kind in MATRICES:
-            if not isinstance(self.own, Sampled):
-                raise TransduceError(
-                    f"a metric of {kind} on {V.config()}; expected functions at positions x. Use "
-                    "values or columns."
-                )
-            matrix = MATRICES[kind](self.own.x)
-        self.register_buffer("matrix", matrix, persistent=False)
+        self.own = _functions_of(V)
+        self.maps = nn.ModuleList(_maps(self.own, kind))
+        if not len(self.maps) and kind not in PLAIN:
+            raise TransduceError(
+                f"a metric of {kind} on {V.config()}; expected functions at positions x. Use "
+                "values or columns."
+            )
 
     def fit(self, v: Float[Tensor, "n d"]) -> tuple[Tensor, ...]:
         """The mean of the examples, and the scale of each column where the metric has one."""
         mean = v.mean(0)
         if self.kind != "columns" and self.own is self.V:
             return (mean,)
-        spread = (v - mean).square().mean(0).sqrt()
+        spread = _root((v - mean).square().mean(0))
         within = slice(self.own.size)
         if self.kind != "columns":  # functions keep their units, parameters have their own
-            whole = spread[within].square().sum().sqrt()
+            whole = _root(spread[within].square().sum())
             spread = torch.cat([whole.expand(self.own.size), spread[self.own.size :]])
         return mean, torch.where(spread > 1e-12 * mean.abs(), 1 / spread.clamp(min=1e-300), 0.0)
 
@@ -63,11 +63,44 @@ class Metric(Part):
         centred = v - chosen[0]
         if len(chosen) > 1:
             centred = centred * chosen[1]
-        if self.matrix is None:
+        if not len(self.maps):
             return centred
         functions, parameters = centred[:, : self.own.size], centred[:, self.own.size :]
-        channels = functions.unflatten(-1, (self.own.channels, -1)) @ self.matrix.to(v).T
-        return torch.cat([channels.flatten(-2), parameters], -1)
+        assert isinstance(self.own, Gridded)
+        shaped = self.own.shaped(functions)
+        parts = [map(shaped).flatten(2) for map in self.maps]
+        return torch.cat([torch.cat(parts, -1).flatten(1), parameters], -1)
+
+
+def has_metric(V: Space, kind: str) -> bool:
+    """Whether a space has this metric. Columns of one curve have the same unit, and so have the
+    values whose powers are taken."""
+    own = _functions_of(V)
+    if kind == "columns":
+        return not isinstance(V, Sampled) or V.channels > 1
+    if kind == "scales":
+        return isinstance(V, Gridded)
+    maps = MATRICES if isinstance(own, Sampled) else OF_FIELDS
+    return kind == "values" or (isinstance(own, Gridded) and kind in maps)
+
+
+def _maps(V: Space, kind: str) -> list[Resample]:
+    """The maps whose values "values" compares; none for the values themselves."""
+    if isinstance(V, Sampled) and kind in MATRICES:
+        return [Resample(MATRICES[kind](V.x))]
+    if isinstance(V, SampledFields) and kind in OF_FIELDS:
+        return OF_FIELDS[kind](V)
+    return []
+
+
+def _functions_of(V: Space) -> Space:
+    return V.functions if isinstance(V, WithParameters) else V
+
+
+def _root(squares: Float[Tensor, "*d"]) -> Float[Tensor, "*d"]:
+    """Square roots; 0 has the derivative 0."""
+    varying = torch.where(squares > 0, squares, 1.0)
+    return torch.where(squares > 0, varying.sqrt(), 0.0)
 
 
 def _slopes(x: tuple[float, ...]) -> Float[Tensor, "e p"]:
@@ -94,9 +127,14 @@ def _double_integrals(x: tuple[float, ...]) -> Float[Tensor, "e p"]:
 
 def _scales(x: tuple[float, ...]) -> Float[Tensor, "e p"]:
     """Values, and Gaussian means of the values nearby."""
+    return torch.cat([torch.eye(len(x), dtype=torch.float64), _nearby(x)])
+
+
+def _nearby(x: tuple[float, ...]) -> Float[Tensor, "p p"]:
+    """Gaussian means of the values nearby."""
     at = torch.tensor(x, dtype=torch.float64)
     near = torch.exp(-((at[:, None] - at) / NEARBY).square() / 2) * _share(at)
-    return torch.cat([torch.eye(len(x), dtype=torch.float64), near / near.sum(1, keepdim=True)])
+    return near / near.sum(1, keepdim=True)
 
 
 def _share(x: Float[Tensor, " p"]) -> Float[Tensor, " p"]:
@@ -105,6 +143,14 @@ def _share(x: Float[Tensor, " p"]) -> Float[Tensor, " p"]:
     return ends.diff() if len(x) > 1 else torch.ones_like(x)
 
 
+def _smooth(V: SampledFields) -> Resample:
+    return Resample(_nearby(V.x), _nearby(V.y))
+
+
+OF_FIELDS: dict[str, Callable[[SampledFields], list[Resample]]] = {
+    "scales": lambda V: [V.onto(V), _smooth(V)],
+    "smooth": lambda V: [_smooth(V)],
+}
 MATRICES = {
     "slopes": _slopes,
     "integrals": _integrals,

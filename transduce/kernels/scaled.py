@@ -2,23 +2,24 @@
 
     u_hat(v) = k(v) alpha + c
 
-as in `tuned`, with the kernels of `length_scales`. Leave-one-out residuals keep the scales. With
-`own` > 0, each of so many leading principal components of u has scales of its own, and what they
-leave has others. Of many examples a part chooses the scales.
+as in `tuned`, with the kernels of `length_scales`. With `own` > 0, each of so many leading
+principal components of u has scales of its own, and what they leave has others. Of many examples a
+part chooses the scales. Of few, the leave-one-out residuals of a fold are those of scales that were
+chosen without it: scales fitted to all examples make their residuals too small.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import cast
+from typing import NamedTuple, cast
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from ..configs import Part
-from ..spaces import Sampled, Space, WithParameters
+from ..spaces import Gridded, Space, WithParameters
 from ..types import TransduceError
 from .comparison import evenly
 from .length_scales import PROFILES, Blocks, ColumnUnits, covariances, likeliest, split_scales
@@ -27,9 +28,17 @@ from .posterior import Posterior
 from .tuned import MOST, PART, ridge_solutions, rotated
 
 CHOOSERS = 256  # examples that choose the scales where there are more
+FEW, FOLDS = 64, 6  # examples up to which scales are also chosen without each of so many folds
 MOST_BLOCKS = 32  # columns that have length scales
 ROUNDING = 1e-20  # share of the variation of u
 LEAST_SHARE = 1e-5  # of the variation of u in a component that has scales of its own
+
+
+class Fold(NamedTuple):
+    """Places of a fold's examples among those that have chosen, and scales chosen without them."""
+
+    rows: Tensor
+    theta: Float[Tensor, " t"]
 
 
 @dataclass(frozen=True)
@@ -43,6 +52,7 @@ class Chosen:
         D: their squared distances in each block.
         products: their inner products.
         theta: the scales, as `split_scales` takes them.
+        folds: scales chosen without each fold; none of many examples.
     """
 
     v: Float[Tensor, "n d"]
@@ -52,6 +62,14 @@ class Chosen:
     D: Float[Tensor, "k s s"]
     products: Float[Tensor, "s s"]
     theta: Float[Tensor, " t"]
+    folds: tuple[Fold, ...] = ()
+
+    def without(self, fold: Fold) -> Chosen:
+        """The examples that have chosen without a fold, and their choice."""
+        kept = torch.ones(len(self.few), dtype=torch.bool, device=self.few.device)
+        kept[fold.rows] = False
+        D, products = self.D[:, kept][:, :, kept], self.products[kept][:, kept]
+        return replace(self, few=self.few[kept], D=D, products=products, theta=fold.theta)
 
 
 class Scales(Part):
@@ -85,8 +103,20 @@ class Scales(Part):
         D, products = self.blocks.distances(points, points), points @ points.T
         theta = likeliest(self.profile, D, products, rotated(u[few] - u[few].mean(0)))
         found = Chosen(v, u, units, few, D, products, theta)
+        found = replace(found, folds=self._folds(found))
         self._last = found
         return found
+
+    def _folds(self, chosen: Chosen) -> tuple[Fold, ...]:
+        """Folds of few examples, evenly by their size, with scales chosen without each."""
+        n = len(chosen.few)
+        if not FOLDS + 1 < n <= FEW:
+            return ()
+        order = chosen.products.diagonal().argsort(stable=True)
+        folds = [Fold(order[k::FOLDS], chosen.theta) for k in range(FOLDS)]
+        return tuple(
+            fold._replace(theta=self.along(chosen.without(fold), chosen.u)) for fold in folds
+        )
 
     @torch.no_grad()
     def along(self, chosen: Chosen, part: Float[Tensor, "n q"]) -> Float[Tensor, " t"]:
@@ -161,12 +191,23 @@ class ScaledRidge(PerTask[ScaledFit]):
     def fit_task(self, v: Float[Tensor, "n d"], u: Float[Tensor, "n q"]) -> ScaledFit:
         chosen = self.scales.of(v, u)
         directions = self._directions(chosen.u)
-        choices: list[ScaleChoice] = [(chosen.theta, None)]
-        if directions:
-            parts = _parts(chosen.u - chosen.u.mean(0), directions)
-            each = zip(parts, [*directions, None], strict=True)
-            choices = [(self.scales.along(chosen, part), along) for part, along in each]
-        return self._solve(v, u, chosen.units, choices)
+        fit = self._solve(v, u, chosen.units, self._choices(chosen, directions))
+        if not chosen.folds:
+            return fit
+        residual = fit.residual.clone()
+        for fold in chosen.folds:
+            others = self._choices(chosen.without(fold), directions)
+            rows = chosen.few[fold.rows]
+            residual[rows] = self._solve(v, u, chosen.units, others).residual[rows]
+        return replace(fit, residual=residual)
+
+    def _choices(self, chosen: Chosen, directions: list[Float[Tensor, "1 q"]]) -> list[ScaleChoice]:
+        """The scales of each direction of u, and of what they leave."""
+        if not directions:
+            return [(chosen.theta, None)]
+        parts = _parts(chosen.u - chosen.u.mean(0), directions)
+        each = zip(parts, [*directions, None], strict=True)
+        return [(self.scales.along(chosen, part), along) for part, along in each]
 
     def refit_task(
         self, fit: ScaledFit, v: Float[Tensor, "n d"], u: Float[Tensor, "n q"]
@@ -244,7 +285,7 @@ def _ordered(points: Float[Tensor, "n d"]) -> Tensor:
 def block_sizes(V: Space) -> list[int]:
     """Numbers of columns that share a length scale: curves are one block, and each number one."""
     functions = V.functions if isinstance(V, WithParameters) else V
-    first = [functions.size] if isinstance(functions, Sampled) else [1] * functions.size
+    first = [functions.size] if isinstance(functions, Gridded) else [1] * functions.size
     return first + [1] * (V.size - functions.size)
 
 

@@ -16,7 +16,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from ..spaces.sampled import Sampled, resampling
+from ..spaces import Gridded
 from .per_task import PerTask, TaskFit
 
 F = TypeVar("F", bound=TaskFit)
@@ -49,20 +49,16 @@ class Moved(PerTask[F]):
 
     Args:
         V: space of the inputs.
-        U: space of the outputs, with as many channels.
+        U: space of the outputs, with as many channels and variables.
     """
 
-    onto: Tensor
-
-    def __init__(self, V: Sampled, U: Sampled):
+    def __init__(self, V: Gridded, U: Gridded):
         super().__init__()
-        self.V, self.U = V, U
-        self.register_buffer("onto", resampling(V.x, U.x), persistent=False)
+        self.V, self.U, self.onto = V, U, V.onto(U)
 
     def moved(self, v: Float[Tensor, "n d"]) -> Float[Tensor, "n q"]:
         """v at the positions of U."""
-        channels = v.unflatten(-1, (self.V.channels, -1)) @ self.onto.to(v).T
-        return channels.flatten(-2)
+        return self.onto(self.V.shaped(v)).flatten(1)
 
 
 class Gain(Moved[GainFit]):

@@ -44,7 +44,7 @@ class StackFit(Fit):
         residuals: leave-one-out residuals of each answer.
         error: expected squared error of the sum in units of that of the mean of the examples.
         honesty: factor of bands: the fourth root of the expected squared error divided by the
-            leave-one-out one. The square root made bands too wide.
+            leave-one-out one.
         size: root mean square of the residuals at each point, shrunk towards that of all points.
         mean: of the examples' u.
         limit: largest deviation of each answer from it, at queries no larger than the examples.
@@ -184,11 +184,16 @@ class Stack(Kappa[StackFit, Reading]):
         return fit.honesty[:, None, None] * torch.hypot(fit.size, apart)
 
     def posteriors(self, fit: StackFit) -> list[tuple[float, Posterior]]:
-        """Those of the kernels that are Gaussian processes, by their weights among these."""
+        """Those of the kernels and corrections that are Gaussian processes, by their weights among
+        these; all of them if other answers have nearly all the weight."""
         shares = fit.weights[0].mean(0).tolist()
-        each = zip(shares, self._kernels(), fit.fits, strict=False)
-        found = [(w, kernel.posteriors(own)) for w, kernel, own in each if w > LEAST_WEIGHT]
-        total = sum(w for w, own in found if own)
+        each = zip(shares, (*self._kernels(), *self._corrections()), fit.fits, strict=True)
+        known = ((w, kernel.posteriors(f)) for w, kernel, f in each)
+        every = [(w, own) for w, own in known if any(p.amplitude > 0 for _, p in own)]
+        found = [(w, own) for w, own in every if w > LEAST_WEIGHT] or every
+        total = sum(w for w, _ in found)
+        if total <= 0:
+            found, total = [(1.0, own) for _, own in found], float(len(found))
         return [(w * part / total, posterior) for w, own in found for part, posterior in own]
 
     def _weights(self, fit: StackFit, answers: Float[Tensor, "b j m q"]) -> Float[Tensor, "b m j"]:

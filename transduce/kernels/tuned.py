@@ -206,8 +206,14 @@ def ridge_solutions(
     known: Spectrum | None = None,
 ) -> tuple[Float[Tensor, "n r"], Float[Tensor, "n r"]]:
     """Coefficients and leave-one-out residuals. Eigenvectors of equal eigenvalues have no
-    derivative: with gradients, systems are inverted. known: the centred spectrum of K; None to
-    compute it."""
+    derivative: with gradients, systems are inverted.
+
+    Args:
+        K: the kernel of all pairs of examples.
+        ridge: lambda.
+        numbers: what is regressed.
+        known: the centred spectrum of K; None to compute it.
+    """
     n = len(K)
     if n == 1:
         return torch.zeros_like(numbers), numbers

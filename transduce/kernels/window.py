@@ -2,10 +2,9 @@
 
     u(x_p) = w . (v(x_{p-h}), ..., v(x_{p+h})) + (products of the innermost values) + (1, x, x^2)
 
-With `far`, means of v over blocks that grow with their distance, 2^k to 2^(k+1) points on either
-side, take part too. Every point of every example is an equation for w. The reach h, whether
-products take part, and the ridge are those of least error in examples that are left out. Values
-beyond the ends repeat the last one. It is the law of local operators, such as a short time step.
+Features may include means of v over distant blocks. Every point of every example is an equation for
+w. The reach h, whether products take part, and the ridge are those of least error in examples that
+are left out. It is the law of local operators, such as a short time step.
 
 All windows are columns of the largest one, so sums over points are computed once.
 """
@@ -20,7 +19,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from ..spaces.sampled import Sampled, resampling
+from ..spaces import Gridded
 from .comparison import CHOOSERS, evenly, without_each
 from .per_task import PerTask, TaskFit
 from .systems import identity_like
@@ -101,17 +100,14 @@ class WindowRidge(PerTask[WindowFit]):
     Args:
         V: space of the inputs.
         U: space of the outputs.
-        far: whether means over distant blocks take part.
+        features: of the inputs around each point of U.
     """
 
     chunk = 256
-    onto: Tensor
 
-    def __init__(self, V: Sampled, U: Sampled, far: bool = False):
+    def __init__(self, V: Gridded, U: Gridded, features: WindowFeatures):
         super().__init__()
-        self.V, self.U, self.far = V, U, far
-        self.register_buffer("onto", resampling(V.x, U.x), persistent=False)
-        self.features = WindowFeatures(U, V.channels, far)
+        self.V, self.U, self.onto, self.features = V, U, V.onto(U), features
 
     def fit_task(self, v: Float[Tensor, "n d"], u: Float[Tensor, "n q"]) -> WindowFit:
         mean, offset, size = v.mean(), u.mean(), v.std().clamp(min=1e-300)
@@ -215,7 +211,7 @@ class WindowRidge(PerTask[WindowFit]):
 
     def _curves(self, v: Float[Tensor, "n d"]) -> Float[Tensor, "n c p"]:
         """Inputs at the positions of U."""
-        return v.unflatten(-1, (self.V.channels, -1)) @ self.onto.to(v).T
+        return self.onto(self.V.shaped(v)).flatten(2)
 
     def _outputs(self, u: Float[Tensor, "n q"]) -> Float[Tensor, "n p e"]:
         return u.unflatten(-1, (self.U.channels, -1)).mT

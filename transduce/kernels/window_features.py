@@ -7,6 +7,8 @@ Values beyond the ends repeat the last one. All windows are consecutive columns 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -19,7 +21,34 @@ INNER = 2  # reach of the values whose products take part
 
 
 class WindowFeatures(Part):
-    """Features of curves at each of their points.
+    """What a window knows of functions around each of their points. All windows are consecutive
+    columns of the largest one.
+
+    Attributes:
+        reaches: of the windows, from the smallest to the largest.
+    """
+
+    reaches: Sequence[int]
+
+    def forward(
+        self, f: Float[Tensor, "n c p"], reach: int, products: bool
+    ) -> Float[Tensor, "n p d"]:
+        """The features at each point.
+
+        Args:
+            f: functions, the points of all axes in one.
+            reach: of the window.
+            products: whether products of the innermost values take part.
+        """
+        raise NotImplementedError
+
+    def columns(self, reach: int, products: bool) -> slice:
+        """The columns of the largest window's features that belong to another window."""
+        raise NotImplementedError
+
+
+class CurveWindow(WindowFeatures):
+    """A window of curves.
 
     Args:
         U: space of the positions.
@@ -59,7 +88,6 @@ class WindowFeatures(Part):
         return torch.cat(parts, 1).mT
 
     def columns(self, reach: int, products: bool) -> slice:
-        """The columns of the widest window's features that belong to another window."""
         channels = self.channels
         near = 2 * INNER + 1 if channels == 1 else channels * (2 * INNER - 1)
         count = near * (near + 1) // 2

@@ -7,21 +7,23 @@ and the trust is fitted to what comes out. Mechanisms that are held out validate
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from ..families import RandomOperators
 from ..families.random_operators import HELD_OUT, Varied
 from ..kernels import GeneralStack
 from ..layer import Layer
 from ..metatraining import Training, metatrain
-from ..stacking import TrustTraining, collect, fit_trust, ratio_to_best
+from ..stacking import OnCurveGrids, TrustTraining, collect, fit_trust, ratio_to_best
 from ..storage import StoredFamily
 from ..transducer import Transducer
 from ..types import OperatorFamily
 from .base import Recipe, Run
 
+SEEN = OnCurveGrids(RandomOperators(noisy=0.5))
+UNSEEN = OnCurveGrids(RandomOperators(HELD_OUT, noisy=0.5))
 CURVES = {name: {"space": "Sampled", "x": 80} for name in "VU"}
 
 
@@ -31,15 +33,19 @@ class GeneralRecipe(Recipe):
 
     Attributes:
         trust: how the trust is fitted.
-        records: tasks that it is fitted to.
-        validation_records: tasks of held-out mechanisms that validate it.
-        noisy: share of these tasks with noise.
+        seen: tasks that it is fitted to.
+        unseen: tasks of held-out mechanisms that validate it.
+        records: how many of the former.
+        validation_records: how many of the latter.
+        sizes: least and largest number of their examples.
     """
 
     trust: TrustTraining = field(default_factory=TrustTraining)
+    seen: Any = SEEN
+    unseen: Any = UNSEEN
     records: int = 9_000
     validation_records: int = 600
-    noisy: float = 0.5
+    sizes: tuple[int, int] = (2, 200)
 
     def tasks(self, path: Path) -> OperatorFamily:
         """Stored operators, mirrored and with signs changed."""
@@ -49,24 +55,25 @@ class GeneralRecipe(Recipe):
         """The trained model, and the geometric mean of its error on tasks of held-out mechanisms
         in units of that of the best simple baseline of each."""
         stack = cast(GeneralStack, T.steps[0].kappa)
-        readout = stack.readout
-        alone = Transducer(readout.V, readout.U, [Layer(readout)])
+        self.learn_readout(stack, run)
+        T.eval()
+        how: dict[str, Any] = {"folder": run.out / "records", "examples": self.sizes}
+        records = collect(stack, self.seen, self.records, **how)
+        fit_trust(stack.trust, records, stack.catalogue, self.trust)
+        how["split"] = "validation"
+        validation = collect(stack, self.unseen, self.validation_records, **how)
+        return T, math.exp(ratio_to_best(stack.trust, validation, stack.catalogue))
+
+    def learn_readout(self, stack: GeneralStack, run: Run) -> None:
+        """Meta-train the read-out alone."""
         metatrain(
-            alone,
+            Transducer(stack.V, stack.U, [Layer(stack.readout.between(stack.V, stack.U))]),
             run.family,
             run.training,
             validation=run.validation,
             out=run.out / "readout",
             fabric=run.fabric,
         )
-        T.eval()
-        family = RandomOperators(noisy=self.noisy)
-        records = collect(readout, family, self.records, run.out / "records")
-        fit_trust(stack.trust, records, self.trust)
-        held_out = replace(family, mechanisms=HELD_OUT)
-        folder = run.out / "records"
-        validation = collect(readout, held_out, self.validation_records, folder, "validation")
-        return T, math.exp(ratio_to_best(stack.trust, validation))
 
 
 GENERAL = GeneralRecipe(

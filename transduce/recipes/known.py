@@ -13,6 +13,7 @@ from ..families import (
 from ..metatraining import Training
 from ..types import TransduceError
 from .base import Recipe
+from .fields import GENERAL_FIELDS
 from .general import GENERAL
 
 IMAGES_TO_CLASSES = {
@@ -29,6 +30,7 @@ RECIPES = {
     recipe.name: recipe
     for recipe in [
         GENERAL,
+        GENERAL_FIELDS,
         Recipe(
             name="adr",
             model={

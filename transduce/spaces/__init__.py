@@ -11,6 +11,8 @@ from typing import Any
 from ..types import TransduceError
 from .base import Space as Space
 from .fourier import FourierModes as FourierModes
+from .gridded import Gridded as Gridded
+from .gridded import Resample as Resample
 from .modes import Modes as Modes
 from .padded import Padded as Padded
 from .patches import Patches as Patches
@@ -19,6 +21,7 @@ from .region import regions as regions
 from .sampled import Sampled as Sampled
 from .sampled import Values as Values
 from .sampled import WithParameters as WithParameters
+from .sampled_fields import SampledFields as SampledFields
 from .sine import SineModes as SineModes
 from .values import BranchTrunk as BranchTrunk
 from .values import Euclidean as Euclidean
@@ -34,6 +37,7 @@ SPACES: dict[str, type[Space]] = {
         Region,
         Padded,
         Sampled,
+        SampledFields,
         Values,
         WithParameters,
     )

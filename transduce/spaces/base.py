@@ -50,6 +50,10 @@ class Space(nn.Module):
         `at`."""
         raise NotImplementedError
 
+    def unflattened(self, values: Tensor) -> Tensor:
+        """Values (n, channels * points) in the shape that `encode` takes."""
+        return values if self.channels == 1 else values.unflatten(1, (self.channels, -1))
+
     def measure(self, f: Tensor) -> bool:
         """Hook called once before training with functions of the family.
         Returns whether coefficients are in units of these from now on."""

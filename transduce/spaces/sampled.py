@@ -8,66 +8,18 @@ from one grid to another.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import lru_cache, wraps
+from collections.abc import Sequence
 
-import numpy as np
 import torch
-from jaxtyping import Float
 from torch import Tensor
 
-from ..types import Array, Json, TransduceError
+from ..types import Array, Json
 from .base import Space, grid_or_positions
-
-CLOSE = 1e-9  # positions that differ by less are the same
-KEPT = 2**18  # entries of a matrix that is kept for the next time
-
-Positions = tuple[float, ...]
+from .gridded import Gridded
+from .splines import ascending, evenly_spaced, spline_matrix
 
 
-def kept_if_small(
-    make: Callable[[Positions, Positions], Tensor],
-) -> Callable[[Positions, Positions], Tensor]:
-    """The same function, whose last 64 matrices are kept, unless they are large."""
-    kept = lru_cache(maxsize=64)(make)
-
-    @wraps(make)
-    def matrix(x: Positions, at: Positions) -> Tensor:
-        return (kept if len(x) * len(at) <= KEPT else make)(x, at)
-
-    return matrix
-
-
-@kept_if_small
-@torch.inference_mode(False)  # kept matrices may be differentiated through later
-def spline_matrix(x: tuple[float, ...], at: tuple[float, ...]) -> Float[Tensor, "q p"]:
-    """The matrix from values at x to the values of the interpolating spline at other positions.
-    Positions outside x get the value at its nearer end."""
-    if x == at:
-        return torch.eye(len(x), dtype=torch.float64)
-    places = np.clip(at, x[0], x[-1])
-    if len(x) == 1:
-        return torch.ones(len(at), 1, dtype=torch.float64)
-    from scipy.interpolate import make_interp_spline
-
-    spline = make_interp_spline(np.array(x), np.eye(len(x)), k=min(3, len(x) - 1))
-    return torch.from_numpy(np.ascontiguousarray(spline(places)))
-
-
-@kept_if_small
-@torch.inference_mode(False)  # kept matrices may be differentiated through later
-def resampling(x: tuple[float, ...], at: tuple[float, ...]) -> Float[Tensor, "q p"]:
-    """The matrix from values at x to values at other positions: interpolation, or, where x has many
-    more positions, the spline through the new positions that fits the values best."""
-    if len(x) < 1.5 * len(at):
-        return spline_matrix(x, at)
-    B = spline_matrix(at, x)
-    gram = B.T @ B
-    gram.diagonal().add_(1e-9 * gram.diagonal().mean())
-    return torch.linalg.solve(gram, B.T)
-
-
-class Sampled(Space):
+class Sampled(Gridded):
     """Functions by their values at positions in [0, 1].
 
     Args:
@@ -81,18 +33,9 @@ class Sampled(Space):
 
     def __init__(self, x: int | Sequence[float], channels: int = 1):
         super().__init__()
-        places = np.linspace(0, 1, x) if isinstance(x, int) else np.asarray(x, dtype=np.float64)
-        rising = len(places) > 0 and bool((np.diff(places) > 0).all())
-        if not rising or places[0] < -CLOSE or places[-1] > 1 + CLOSE or channels < 1:
-            raise TransduceError(
-                f"a space of functions at {len(places)} positions and {channels} channels; "
-                "expected positions that rise from 0 to 1, and at least one channel. Sort and "
-                "scale them."
-            )
-        self.x, self.channels = tuple(places.tolist()), channels
+        self.x = ascending(x)
         self.uniform = isinstance(x, int)
-        self.points = len(self.x)
-        self.size = channels * self.points
+        self._set_grid((self.x,), channels)
 
     def config(self) -> dict[str, Json]:
         x: Json = self.points if self.uniform else list(self.x)
@@ -133,7 +76,7 @@ class Sampled(Space):
     def _places(self, x: Tensor | None, points: int) -> tuple[float, ...]:
         """Positions as numbers; by default a uniform grid from the first of ours to the last."""
         if x is None:
-            return tuple(np.linspace(self.x[0], self.x[-1], points).tolist())
+            return evenly_spaced(self.x, points)
         return tuple(x.detach().double().flatten().tolist())
 
 

@@ -19,7 +19,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from ..kernels import Trust
-from ..kernels.general import BASELINES, KNOWN, origin_of
+from ..kernels.catalogue import BASELINES, Catalogue
 from ..kernels.trust import capped, votes_between, weights_at
 from ..random_fields import generator_for
 from .records import Records
@@ -50,8 +50,17 @@ class TrustTraining:
     seed: int = 0
 
 
-def fit_trust(trust: Trust, records: Records, training: TrustTraining) -> float:
-    """Fit a trust in place; returns the mean loss of the last tenth of the steps."""
+def fit_trust(
+    trust: Trust, records: Records, catalogue: Catalogue, training: TrustTraining
+) -> float:
+    """Fit a trust in place; returns the mean loss of the last tenth of the steps.
+
+    Args:
+        trust: to fit.
+        records: of tasks.
+        catalogue: of the answers in the records.
+        training: how.
+    """
     generator = generator_for("train", training.seed, 5)
     optimiser = torch.optim.AdamW(
         trust.parameters(), lr=training.lr, weight_decay=training.weight_decay
@@ -64,8 +73,8 @@ def fit_trust(trust: Trust, records: Records, training: TrustTraining) -> float:
         for group in optimiser.param_groups:
             group["lr"] = rate * training.lr
         rows = torch.randint(len(records), (training.batch,), generator=generator)
-        which = kept_answers(training.left_out, generator)
-        loss = trust_loss(trust, records[rows], which, training.worse)
+        which = kept_answers(len(catalogue.known), training.left_out, generator)
+        loss = trust_loss(trust, records[rows], catalogue, which, training.worse)
         optimiser.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(trust.parameters(), 1.0)
@@ -76,24 +85,26 @@ def fit_trust(trust: Trust, records: Records, training: TrustTraining) -> float:
     return sum(last) / max(1, len(last))
 
 
-def ratio_to_best(trust: Trust, records: Records) -> float:
+def ratio_to_best(trust: Trust, records: Records, catalogue: Catalogue) -> float:
     """The mean logarithm of the error in units of that of the best baseline."""
     with torch.no_grad():
-        own, best, _ = compared(trust, records, list(range(len(KNOWN))))
+        own, best, _ = compared(trust, records, catalogue, list(range(len(catalogue.known))))
     return float((own / best).log().mean())
 
 
-def kept_answers(left_out: float, generator: torch.Generator) -> list[int]:
-    """The numbers of the answers that take part in a step; the mean always does."""
+def kept_answers(answers: int, left_out: float, generator: torch.Generator) -> list[int]:
+    """The numbers of the answers, of so many, that take part in a step; the mean always does."""
     share = left_out * torch.rand((), generator=generator)
-    kept = torch.rand(len(KNOWN), generator=generator) >= share
+    kept = torch.rand(answers, generator=generator) >= share
     kept[0] = True
     return kept.nonzero()[:, 0].tolist()
 
 
-def trust_loss(trust: Trust, records: Records, which: list[int], worse: float) -> Tensor:
+def trust_loss(
+    trust: Trust, records: Records, catalogue: Catalogue, which: list[int], worse: float
+) -> Tensor:
     """The loss of weighing these answers."""
-    own, best, error = compared(trust, records, which)
+    own, best, error = compared(trust, records, catalogue, which)
     ratio = (own / best).log()
     reported = (error.clamp(min=FLOOR).log() - own.detach().log()).clamp(-10, 10)
     penalty = worse * (ratio - math.log(1.1)).clamp(min=0)
@@ -101,10 +112,11 @@ def trust_loss(trust: Trust, records: Records, which: list[int], worse: float) -
 
 
 def compared(
-    trust: Trust, records: Records, which: list[int]
+    trust: Trust, records: Records, catalogue: Catalogue, which: list[int]
 ) -> tuple[Float[Tensor, " b"], Float[Tensor, " b"], Float[Tensor, " b"]]:
     """The error of the weighed sum, that of the best baseline, and the expected error."""
-    votes = votes_between([origin_of(KNOWN[k]) for k in which])
+    known = catalogue.known
+    votes = votes_between([catalogue.origin_of(known[k]) for k in which])
     some = records.among(which)
     weighing = trust.weigh(some.gram, some.of_answer, some.of_task, which)
 
@@ -116,6 +128,6 @@ def compared(
     left = errors(some.left, some.strange_left).detach()
     left = capped(left, (some.left != 0).any(3).any(2).double().sum(1)).sum(1)
     expected = left.clamp(min=FLOOR) * weighing.shift.exp()
-    simple = [which.index(k) for k in map(KNOWN.index, BASELINES) if k in which]
+    simple = [which.index(k) for k in map(known.index, BASELINES) if k in which]
     best = some.errors.sum(1).diagonal(dim1=1, dim2=2)[:, simple].min(1).values
     return own, best.double().clamp(min=FLOOR), expected

@@ -4,8 +4,7 @@
 
 The error of weights w(v) is the mean of w(v)^T E(v) w(v), so a stack is run once for each task and
 weights are learned from these small matrices. The same is kept at the examples, each left out.
-Tasks have 2 to 200 examples, on grids of 12 to 160 points. One in five has queries with larger v
-than its examples.
+One task in five has queries with larger v than its examples.
 """
 
 from __future__ import annotations
@@ -24,17 +23,15 @@ from torch import Tensor
 
 from ..files import replacing
 from ..generation.workers import completed
-from ..kernels import CurveReadout, Trust
-from ..kernels.general import KNOWN, GeneralStack
+from ..kernels import GeneralStack, Trust
 from ..kernels.stack import distances, typical_distances
 from ..kernels.trust import describe
 from ..random_fields import generator_for, one_thread, uniform
-from ..spaces import Sampled
-from ..spaces.sampled import spline_matrix
 from ..types import ExampleSet, OperatorFamily, Task, to_tensor
+from .grids import log_uniform
 
 BLOCK = 100  # tasks in a file
-EXAMPLES, POINTS, QUERIES = (2, 200), (12, 160), 24
+EXAMPLES, QUERIES = (2, 200), 24
 KEPT = 24  # examples whose products are kept, evenly chosen
 LARGEST = 1e6  # products of errors, in units of the mean's
 BEYOND = 0.2  # share of tasks whose queries tend to be larger than the examples
@@ -89,34 +86,36 @@ class Records:
 
 
 def collect(
-    readout: CurveReadout,
+    stack: GeneralStack,
     family: OperatorFamily,
     count: int,
     folder: Path,
     split: str = "train",
     workers: int | None = None,
+    examples: tuple[int, int] = EXAMPLES,
 ) -> Records:
     """Records of `count` tasks of a family, kept in a folder and resumed from there. Those of
     another read-out are replaced.
 
     Args:
-        readout: the trained read-out.
-        family: tasks between functions on one uniform grid of [0, 1].
+        stack: with the trained read-out.
+        family: tasks between functions on uniform grids.
         count: how many tasks.
         folder: for files of 100 tasks each.
         split: of the seeds: "train" or "validation".
         workers: processes; default: one per core.
+        examples: least and largest number of examples of a task.
     """
     folder.mkdir(parents=True, exist_ok=True)
     blocks = range(math.ceil(count / BLOCK))
-    origin = {"origin": _origin(readout, family)}
+    origin = {"origin": _origin(stack, family)}
     missing = [
         block
         for block in blocks
         if not _complete(_path(folder, split, block), _numbers(block, count), origin)
     ]
     if missing:
-        work = partial(_collect_block, readout, family, count, folder, split, origin)
+        work = partial(_collect_block, stack, family, count, folder, split, origin, examples)
         for _ in completed(work, missing, workers, None):
             pass
     return Records.joined([Records(**load_file(_path(folder, split, block))) for block in blocks])
@@ -126,10 +125,10 @@ def _path(folder: Path, split: str, block: int) -> Path:
     return folder / f"{split}-{block}.safetensors"
 
 
-def _origin(readout: CurveReadout, family: OperatorFamily) -> str:
+def _origin(stack: GeneralStack, family: OperatorFamily) -> str:
     """A checksum of what records depend on: the read-out, the answers and the family."""
-    found = hashlib.sha256(f"{KNOWN} {family}".encode())
-    for name, value in sorted(readout.state_dict().items()):
+    found = hashlib.sha256(f"{stack.catalogue.known} {family}".encode())
+    for name, value in sorted(stack.readout.state_dict().items()):
         found.update(name.encode() + value.cpu().numpy().tobytes())
     return found.hexdigest()
 
@@ -149,18 +148,19 @@ def _numbers(block: int, count: int) -> range:
 
 
 def _collect_block(
-    readout: CurveReadout,
+    stack: GeneralStack,
     family: OperatorFamily,
     count: int,
     folder: Path,
     split: str,
     origin: dict[str, str],
+    examples: tuple[int, int],
     block: int,
 ) -> int:
     """Write one file of records; returns its number."""
     numbers = _numbers(block, count)
     with one_thread():
-        found = Records.joined([record(readout, family, split, i) for i in numbers])
+        found = Records.joined([record(stack, family, split, i, examples) for i in numbers])
     with replacing(_path(folder, split, block)) as temporary:
         tensors = {f.name: getattr(found, f.name).contiguous() for f in fields(found)}
         save_file(tensors, temporary, metadata=origin)
@@ -168,12 +168,17 @@ def _collect_block(
 
 
 @torch.no_grad()
-def record(readout: CurveReadout, family: OperatorFamily, split: str, number: int) -> Records:
+def record(
+    stack: GeneralStack,
+    family: OperatorFamily,
+    split: str,
+    number: int,
+    examples: tuple[int, int] = EXAMPLES,
+) -> Records:
     """One task of the family, seen through the stack."""
     generator = generator_for(split, 77, number)
-    low, high = (math.log(bound) for bound in EXAMPLES)
-    n = round(math.exp(uniform(low, high, generator)))
-    task = resampled(family.sample_task(n, QUERIES, generator), generator)
+    n = log_uniform(examples, generator)
+    task = family.sample_task(n, QUERIES, generator)
     if uniform(0.0, 1.0, generator) < BEYOND:
         task = with_larger_queries(task, generator)
     v, u, v_query, u_query = (
@@ -181,8 +186,10 @@ def record(readout: CurveReadout, family: OperatorFamily, split: str, number: in
         for part in (task.examples, task.queries)
         for name in ("v", "u")
     )
-    V, U = (Sampled(f.shape[1]) for f in (v, u))
-    stack = GeneralStack(V, U, readout, Trust(len(KNOWN)))
+    V, U = stack.V.fitted_to(v, None), stack.U.fitted_to(u, None)
+    v, v_query, u, u_query = V.encode(v), V.encode(v_query), U.encode(u), U.encode(u_query)
+    known = stack.catalogue.known
+    stack = type(stack)(V, U, stack.readout, Trust(len(known)))
     fit = stack.condition(v[None], u[None])
     answers = stack.answers(fit, v_query[None])
     unit = (u_query - u.mean(0)).square().sum().clamp(min=1e-300)
@@ -190,7 +197,11 @@ def record(readout: CurveReadout, family: OperatorFamily, split: str, number: in
     _, others = typical_distances(fit.residuals, apart, there)
     kept = torch.linspace(0, n - 1, min(n, KEPT)).round().long()
     own = fit.residuals[:, 0].square().sum().clamp(min=1e-300)
-    order = torch.tensor([stack.which.index(k) for k in range(len(KNOWN))])
+    order = torch.tensor(
+        [  # an answer that does not exist is recorded as the mean
+            stack.which.index(k) if k in stack.which else 0 for k in range(len(known))
+        ]
+    )
 
     def sorted_products(part: Tensor) -> Tensor:
         """Answers in the order that the trust knows, in single precision, filled with zeros."""
@@ -218,26 +229,8 @@ def with_larger_queries(task: Task, generator: torch.Generator) -> Task:
     """The same pairs with those of large v among the queries more often than by chance."""
     v = torch.cat([to_tensor(part.v, "v") for part in (task.examples, task.queries)])
     u = torch.cat([to_tensor(part.u, "u") for part in (task.examples, task.queries)])
-    size = (v - v.mean(0)).norm(dim=1).clamp(min=1e-30).log()
+    size = (v - v.mean(0)).flatten(1).norm(dim=1).clamp(min=1e-30).log()
     chance = torch.randn(len(v), generator=generator, dtype=size.dtype)
     order = (size / size.std().clamp(min=1e-9) + chance).argsort()
     first, last = order[: len(task.examples)], order[len(task.examples) :]
     return Task(ExampleSet(v[first], u[first]), ExampleSet(v[last], u[last]))
-
-
-def resampled(task: Task, generator: torch.Generator) -> Task:
-    """The task on other uniform grids of v and u, which are equal in two draws of three."""
-    low, high = (math.log(bound) for bound in POINTS)
-    points = [round(math.exp(uniform(low, high, generator))) for _ in range(2)]
-    if uniform(0.0, 1.0, generator) < 2 / 3:
-        points[1] = points[0]
-
-    def moved(f: object, name: str, count: int) -> Tensor:
-        values = to_tensor(f, name).double()
-        x, at = (torch.linspace(0, 1, k).double().tolist() for k in (values.shape[-1], count))
-        return values @ spline_matrix(tuple(x), tuple(at)).T
-
-    def on_grids(pairs: ExampleSet) -> ExampleSet:
-        return ExampleSet(moved(pairs.v, "v", points[0]), moved(pairs.u, "u", points[1]))
-
-    return Task(on_grids(task.examples), on_grids(task.queries))

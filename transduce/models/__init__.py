@@ -7,6 +7,7 @@
     region          a Gaussian process between fields of a region
     curves          a curve network with a closed-form read-out
     general         that read-out, simple baselines and kernels, weighed by a learned trust
+    fields          the same between fields
 
 Compose layers yourself for anything else: [*spectral(V, U).layers, *representer(V, U).layers] is a
 read-out followed by a kernel on its residuals.
@@ -16,19 +17,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from .configs import build as build_part
-from .configs import check_options
-from .kernels import (
+from ..configs import build as build_part
+from ..configs import check_options
+from ..kernels import (
     ATTENTION,
     PLAIN_WIDTHS,
     AtPlaces,
     Attention,
     ConvolutionGram,
-    CurveNetwork,
-    CurveReadout,
     FeatureCandidates,
     FeatureGram,
-    GeneralStack,
     LayerCandidates,
     MaternGram,
     Mixer,
@@ -37,18 +35,17 @@ from .kernels import (
     Readout,
     Ridge,
     SpectralNetwork,
-    Trust,
 )
-from .kernels.general import KNOWN
-from .layer import Feedforward, Layer, start_xavier
-from .spaces import Modes, Region, Sampled, Space
-from .transducer import Transducer
-from .types import Json, TransduceError
+from ..layer import Feedforward, Layer, start_xavier
+from ..spaces import Modes, Region, Space
+from ..transducer import Transducer
+from ..types import Json, TransduceError
+from .general import curves, fields, general
+from .labelled import of_domain
 
 EXACT = 1024  # largest number of examples that `representer` compares in pairs
 LANDMARKS = 512  # examples that span its kernels beyond that
 MOST_IMAGES = 4096  # largest number of examples of `images`
-CURVE_POINTS = 80  # of the grid of curve networks
 LAYER_TRUST = (0.0, 2.5)  # logarithms of b and b' of the mixer of `images` before training
 
 
@@ -183,7 +180,7 @@ def images(
     """
     candidates = LayerCandidates(ConvolutionGram(V.size, convolutions, width, ridges))
     mixer = Mixer(candidates.count, 1, LAYER_TRUST)
-    return _of("images", V, U, Layer(Ridge(candidates, mixer, exact=MOST_IMAGES)))
+    return of_domain("images", V, U, Layer(Ridge(candidates, mixer, exact=MOST_IMAGES)))
 
 
 def region(V: Region, U: Region, signal: float = 60.0) -> Transducer:
@@ -194,71 +191,13 @@ def region(V: Region, U: Region, signal: float = 60.0) -> Transducer:
     """
     ridge = Ridge(NoiseUnits(MaternGram(), signal))
     if not V.reach:
-        return _of("climate", V, U, Layer(ridge))
+        return of_domain("climate", V, U, Layer(ridge))
     if U.grid != V.grid or U.size != U.points:
         raise TransduceError(
             f"V is a Region with reach={V.reach}, U {U.config()}; expected for U a Region of the "
             "same grid without slopes. Leave reach out, or change U."
         )
-    return _of("climate", V, U, Layer(AtPlaces(ridge, Neighbourhoods(V))))
-
-
-def curves(
-    V: Sampled,
-    U: Sampled,
-    channels: int = 48,
-    layers: int = 4,
-    modes: int = 20,
-    window: int = 5,
-    summary: int = 48,
-    polynomials: int = 5,
-) -> Transducer:
-    """A curve network whose read-out the examples determine, in units of the examples.
-
-    Args:
-        channels: number of learned channels.
-        layers: number of layers.
-        modes: number of frequencies that a layer mixes.
-        window: number of neighbouring points that a layer mixes; odd.
-        summary: size of the summary of the examples that modulates the network.
-        polynomials: number of polynomials of x that multiply each channel.
-    """
-    network = CurveNetwork(channels, layers, modes, window, summary=summary)
-    return Transducer(V, U, [Layer(CurveReadout(V, U, network, polynomials))])
-
-
-def general(
-    V: Space,
-    U: Space,
-    channels: int = 48,
-    layers: int = 4,
-    modes: int = 20,
-    summary: int = 48,
-    width: int = 48,
-    without: Sequence[str] = (),
-) -> Transducer:
-    """The general model: many simple answers and a learned one, weighed by leave-one-out error.
-
-    Args:
-        channels: number of learned channels of the read-out.
-        layers: number of layers of its network.
-        modes: number of frequencies that a layer mixes.
-        summary: size of the summary of the examples that modulates the network.
-        width: of the network that weighs the answers.
-        without: names of answers to leave out; `kernels.general.ANSWERS` lists them.
-    """
-    own = Sampled(CURVE_POINTS)
-    network = CurveNetwork(channels, layers, modes, points=CURVE_POINTS, summary=summary)
-    trust = Trust(len(KNOWN), width)
-    stack = GeneralStack(V, U, CurveReadout(own, own, network), trust, without)
-    return _of("curves", V, U, Layer(stack))
-
-
-def _of(domain: str, V: Space, U: Space, layer: Layer) -> Transducer:
-    """A model whose card names its domain."""
-    T = Transducer(V, U, [layer])
-    T.card["domain"] = domain
-    return T
+    return of_domain("climate", V, U, Layer(AtPlaces(ridge, Neighbourhoods(V))))
 
 
 BUILDERS: dict[str, Callable[..., Transducer]] = {
@@ -269,6 +208,7 @@ BUILDERS: dict[str, Callable[..., Transducer]] = {
     "region": region,
     "curves": curves,
     "general": general,
+    "fields": fields,
 }
 
 
