@@ -108,7 +108,7 @@ def test_categories_next_to_functions():
     ("change", "said"),
     [
         (lambda q: q.assign(material="lead"), "'lead'; expected one of 'glass', 'steel', 'wood'"),
-        (lambda q: q.drop(columns="material"), "expected"),
+        (lambda q: q.drop(columns="material"), "lacks column 'material'"),
     ],
 )
 def test_unknown_categories_are_refused(study, change, said):
@@ -124,7 +124,10 @@ def test_unknown_categories_are_refused(study, change, said):
         ({"parameters": np.zeros((30, 2, 2))}, "a table"),
         ({"parameters": np.zeros((30, 2)), "x_v": [0.0, 1.0]}, "Leave out x_v"),
         ({"parameters": table(30).assign(id=[f"run {i}" for i in range(30)])}, "30 different"),
-        ({"parameters": table(30).assign(material=None).astype({"material": "string"})}, "lacks"),
+        (
+            {"parameters": table(30).assign(material=None).astype({"material": "string"})},
+            "Leave out column 'material'",
+        ),
     ],
 )
 def test_tables_that_are_refused(arguments, said):
@@ -138,6 +141,20 @@ def test_functions_to_a_few_numbers():
     u = np.stack([v.mean(1), v.max(1)], 1)
     O = transduce.regress(v[:30], u[:30], x_v=X)
     assert relative(O(v[30:]), u[30:], u[:30]) < 0.2
+
+
+def test_gradients_to_runs_are_derivatives_of_the_answer():
+    p, u = (torch.from_numpy(a) for a in numbers(20, 3))
+    step = 1e-5 * torch.randn(p.shape, generator=torch.Generator().manual_seed(0)).double()
+
+    def answer(moved):
+        O = transduce.regress(moved.requires_grad_(), u)
+        return O(p[:4].detach() + 0.1).square().sum()
+
+    (slope,) = torch.autograd.grad(answer(at := p.clone()), at)
+    difference = answer(p + step) - answer(p - step)
+    expected = 2 * float((slope * step).sum())
+    assert float(difference.detach()) == pytest.approx(expected, rel=1e-3)
 
 
 def test_runs_are_suggested_far_from_the_examples():
@@ -166,8 +183,11 @@ def test_a_suggested_run_reduces_the_error_more_than_a_random_one():
 def test_functions_are_suggested_too():
     g = np.random.default_rng(0)
     v = g.standard_normal((40, 4)) @ np.sin(np.pi * np.outer(np.arange(1, 5), X))
-    O = transduce.regress(v[:20], np.cumsum(v[:20] ** 2, 1), x=X)
-    assert len(set(O.suggest(v[20:], k=3))) == 3
+    for u in (np.cumsum(v**2, 1), v**2, v):  # a window answers the last two
+        O = transduce.regress(v[:20], u[:20], x=X)
+        assert len(set(O.suggest(v[20:], k=3))) == 3
+    with pytest.raises(TransduceError, match="two different u"):
+        transduce.regress(v[:1], v[:1], x=X).suggest(v[20:])
 
 
 @pytest.mark.parametrize("k", [0, 41])

@@ -15,7 +15,7 @@ CONTENTS = {  # module: its public names
     "layer": ["Feedforward", "Layer"],
     "metatraining": ["Training", "metatrain"],
     "spaces": ["BranchTrunk", "Euclidean", "FourierModes", "SineModes"],
-    "regression": ["RegressedOperator", "load", "regress"],
+    "regression": ["RegressedOperator", "load", "pairs", "regress"],
     "storage": ["StoredFamily", "read_examples"],
     "transducer": ["Transducer"],
     "types": ["ExampleSet", "Operator", "OperatorFamily", "Regressor", "Task", "TransduceError"],
@@ -33,6 +33,7 @@ if TYPE_CHECKING:  # the same table, for type checkers and editors
     from .metatraining import metatrain as metatrain
     from .regression import RegressedOperator as RegressedOperator
     from .regression import load as load
+    from .regression import pairs as pairs
     from .regression import regress as regress
     from .spaces import BranchTrunk as BranchTrunk
     from .spaces import Euclidean as Euclidean

@@ -47,7 +47,7 @@ def _imported(module: str, name: str) -> Any:
             raise
         raise TransduceError(
             "this baseline is scikit-learn's, which is not installed. Install it: "
-            f"{pip_install('baselines')}"
+            f"{pip_install('sklearn')}"
         ) from None
 
 

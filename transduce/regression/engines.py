@@ -15,22 +15,18 @@ from torch import Tensor
 
 from ..bands import quantile
 from ..conditioned import ConditionedOperator
-from ..inputs import Functions, Pairs, Query
+from ..inputs import Pairs, Query
 from ..kernels import Answer
 from ..kernels.posterior import Posterior
-from ..spaces import Sampled, Space, Values, WithParameters
+from ..spaces import Space, WithParameters
 from ..transducer import Transducer
 from ..types import Array, ExampleSet, Operator, Regressor, TransduceError
+from .bounds import check_squares
 from .groups import Residuals, parts_of, residuals_by_groups
+from .shapes import as_tensor, by_channel, in_space, plain, space_of, with_channels
 
-LARGEST = 1e140  # values
 Where = Tensor | None
 """Positions of answers in the unit interval; None for those of the examples' u."""
-
-
-def as_tensor(values: object) -> Tensor:
-    """Double precision; gradients are kept."""
-    return values.double() if isinstance(values, Tensor) else torch.from_numpy(np.array(values))
 
 
 class Engine(ABC):
@@ -61,6 +57,16 @@ class Engine(ABC):
         )
 
     @property
+    def fits_once(self) -> bool:
+        """Whether residuals come from one fit, without a regression for each example."""
+        return True
+
+    def deviations(self, query: Query | None) -> Tensor | None:
+        """Standard deviations of the answers to queries, or of those to the examples, left out:
+        (m, values of u). None of models that have none in the units of u."""
+        return None
+
+    @property
     @abstractmethod
     def residuals(self) -> Tensor:
         """u minus the answer without each example, shape (n, channels, points)."""
@@ -80,7 +86,7 @@ class GeneralEngine(Engine):
     O: ConditionedOperator
 
     def __init__(self, T: Transducer, pairs: Pairs):
-        _check_squares(pairs)
+        check_squares(pairs)
         self.pairs, self.V, self.U = pairs, space_of(pairs.v), space_of(pairs.u)
         V: Space = self.V
         if pairs.parameters is not None:
@@ -88,13 +94,14 @@ class GeneralEngine(Engine):
         v = self._vectors(as_tensor(pairs.v.values), None, pairs.parameters)
         examples = ExampleSet(v, as_tensor(pairs.u.values).flatten(1))
         T = T.between(V, self.U)
-        self.O = ConditionedOperator(T, _in_space(examples, V, self.U))
+        if v.requires_grad or examples.u.requires_grad:
+            T = T.differentiable()
+        self.O = ConditionedOperator(T, in_space(examples, V, self.U))
 
     def _vectors(self, v: Tensor, x: Tensor | None, parameters: np.ndarray | None) -> Tensor:
         """Functions at the positions of V, flattened, followed by parameters."""
         if self.pairs.v.grid is not None:
-            shaped = v if self.V.channels > 1 else v[:, 0]
-            v = self.V.encode(shaped, x)
+            v = self.V.encode(v if self.V.channels > 1 else v[:, 0], x)
         v = v.flatten(1)
         if parameters is None:
             return v
@@ -104,15 +111,22 @@ class GeneralEngine(Engine):
         grid = query.v.grid
         x = None if query.same_grid or grid is None else torch.from_numpy(grid.unit)
         vectors = self._vectors(as_tensor(query.v.values), x, query.parameters)
-        return _shaped(vectors, self.O.T.V)
+        return self.O.T.V.unflattened(vectors)
 
     def answer(self, query: Query, at: Where) -> Tensor:
-        return _by_channel(self.O(self._query(query), at=at), self.U)
+        return by_channel(self.O(self._query(query), at=at), self.U)
 
     def band(self, query: Query, at: Where, level: float) -> tuple[Tensor, Tensor, Tensor]:
         parts = self.O.predict(self._query(query), level, at, calibration=self.calibration)
-        mean, low, high = (_by_channel(part, self.U) for part in parts)
+        mean, low, high = (by_channel(part, self.U) for part in parts)
         return mean, low, high
+
+    def deviations(self, query: Query | None) -> Tensor | None:
+        T, fits = self.O.T, self.O.fits
+        if query is None:
+            own = fits[-1].deviation
+            return None if own is None else own[0]
+        return T.deviations(fits, self._encoded(query)[None])[0]
 
     @property
     def residuals(self) -> Tensor:
@@ -125,22 +139,25 @@ class GeneralEngine(Engine):
         """The weighed answers by name."""
         return self.O.T.steps[-1].kappa.named_answers(self.O.fits[-1])
 
+    def _encoded(self, query: Query) -> Tensor:
+        """Queries as the vectors that kernels take."""
+        T = self.O.T
+        return T.encode(T.V, self._query(query), None, "v")[0].double()
+
     def answers_at(self, query: Query) -> dict[str, Tensor]:
         """The weighed answers at queries."""
-        T = self.O.T
-        v = T.encode(T.V, self._query(query), None, "v")[0]
-        found = T.steps[-1].kappa.answers_by_name(self.O.fits[-1], v[None].double())
+        T, v = self.O.T, self._encoded(query)
+        found = T.steps[-1].kappa.answers_by_name(self.O.fits[-1], v[None])
         return {name: u[0].unflatten(1, (self.U.channels, -1)) for name, u in found.items()}
 
     def unknown(self, query: Query) -> tuple[list[tuple[float, Posterior]], Tensor]:
-        T = self.O.T
-        found = T.steps[-1].kappa.posteriors(self.O.fits[-1])
+        found = self.O.T.steps[-1].kappa.posteriors(self.O.fits[-1])
         if not found:
             raise TransduceError(
-                f"suggestions from {len(self.pairs)} examples whose mean is the answer; expected "
-                "some that kernels can fit. Run a few candidates at random first."
+                f"suggestions from {len(self.pairs)} example(s) whose u do not vary; expected at "
+                "least two different u. Run a few candidates at random first."
             )
-        return found, T.encode(T.V, self._query(query), None, "v")[0].detach().double()
+        return found, self._encoded(query)
 
     @property
     def error(self) -> float:
@@ -168,7 +185,7 @@ class FamilyEngine(Engine):
         functions = zip((self.pairs.v, self.pairs.u), self.pairs.units, strict=True)
         v, u = (as_tensor(f.values)[rows] / unit for f, unit in functions)
         x = self._positions()
-        examples = ExampleSet(_plain(v), _plain(u), x)
+        examples = ExampleSet(plain(v), plain(u), x)
         return self.regressor.regress(examples)
 
     def _positions(self) -> Tensor | None:
@@ -188,7 +205,7 @@ class FamilyEngine(Engine):
 
     def _in_units(self, u: Array) -> Tensor:
         """What the regressor returns, in the units of the examples' u."""
-        return self.pairs.units[1] * _with_channels(u, self.pairs.u)
+        return self.pairs.units[1] * with_channels(u, self.pairs.u)
 
     def _answered(self, O: Operator, query: Query, at: Where) -> Array:
         v, x = self._asked(query)
@@ -203,7 +220,7 @@ class FamilyEngine(Engine):
 
     def _asked(self, query: Query) -> tuple[Tensor, Tensor | None]:
         """Queries, with their positions if these are not the examples'."""
-        v, grid = _plain(as_tensor(query.v.values)) / self.pairs.units[0], query.v.grid
+        v, grid = plain(as_tensor(query.v.values)) / self.pairs.units[0], query.v.grid
         return v, None if query.same_grid or grid is None else torch.from_numpy(grid.unit)
 
     def band(self, query: Query, at: Where, level: float) -> tuple[Tensor, Tensor, Tensor]:
@@ -224,6 +241,12 @@ class FamilyEngine(Engine):
         return torch.cat([self._without(np.flatnonzero(held), u) for held in parts_of(groups)])
 
     @property
+    def fits_once(self) -> bool:
+        if getattr(self.O, "residuals", None) is not None:
+            return True
+        return isinstance(self.O, ConditionedOperator) and self.O.T.leaves_out
+
+    @property
     def residuals(self) -> Tensor:
         own = getattr(self.O, "residuals", None)
         if own is not None:
@@ -240,7 +263,7 @@ class FamilyEngine(Engine):
 
     def _without(self, rows: np.ndarray, u: Tensor) -> Tensor:
         """The residuals of these examples when all of them are left out."""
-        v = _plain(as_tensor(self.pairs.v.values)) / self.pairs.units[0]
+        v = plain(as_tensor(self.pairs.v.values)) / self.pairs.units[0]
         O = self._regress(np.delete(np.arange(len(u)), rows))
         return u[rows] - self._in_units(O(v[rows]))
 
@@ -250,44 +273,3 @@ def engine_for(regressor: Regressor, pairs: Pairs, name: str) -> Engine:
     if isinstance(regressor, Transducer) and regressor.V.adapts:
         return GeneralEngine(regressor, pairs)
     return FamilyEngine(regressor, pairs, name)
-
-
-def space_of(f: Functions) -> Sampled | Values:
-    """The space of functions as they were read."""
-    if f.grid is None:
-        return Values(f.layout.channels * f.layout.points)
-    return Sampled(f.grid.unit.tolist(), f.layout.channels)
-
-
-def _check_squares(pairs: Pairs) -> None:
-    """Raise if squares of values could overflow."""
-    arrays = {"v": pairs.v.array, "u": pairs.u.array, "parameters": pairs.parameters}
-    for name, values in arrays.items():
-        if values is not None and (largest := np.abs(values).max()) > LARGEST:
-            raise TransduceError(
-                f"{name} is up to {largest:.1g}; expected at most {LARGEST:g}, so that squares do "
-                f"not overflow. Give {name} in larger units."
-            )
-
-
-def _in_space(examples: ExampleSet, V: Space, U: Space) -> ExampleSet:
-    return ExampleSet(_shaped(examples.v, V), _shaped(examples.u, U))
-
-
-def _shaped(vectors: Tensor, space: Space) -> Tensor:
-    """Vectors in the shape that a space takes."""
-    return vectors if space.channels == 1 else vectors.unflatten(1, (space.channels, -1))
-
-
-def _by_channel(u: Tensor, U: Space) -> Tensor:
-    return u if U.channels > 1 else u[:, None]
-
-
-def _plain(f: Tensor) -> Tensor:
-    """(n, points) for one channel."""
-    return f[:, 0] if f.shape[1] == 1 else f
-
-
-def _with_channels(answer: Array, like: Functions) -> Tensor:
-    u = as_tensor(answer)
-    return u if like.layout.channels > 1 else u[:, None]

@@ -6,14 +6,23 @@ from functools import lru_cache
 
 from .. import weights
 from ..baselines import BASELINES, baseline
+from ..inputs import Pairs
 from ..transducer import Transducer
 from ..types import Regressor, TransduceError
+
+GENERAL, FIELDS = "general", "general-fields"
 
 
 @lru_cache(maxsize=8)
 def pretrained(name: str) -> Transducer:
     """A bundled model, loaded once."""
     return Transducer.from_pretrained(name)
+
+
+def weights_for(model: str, pairs: Pairs) -> str:
+    """The name of the weights of a model: "general" is the general model for the shapes given."""
+    fields = bool(pairs.v.layout.axes and pairs.u.layout.axes)
+    return FIELDS if model == GENERAL and fields and FIELDS in weights.names() else model
 
 
 def regressor_for(name: str) -> Regressor:

@@ -7,7 +7,7 @@ functions in units of theirs. Answers come with a warning if v is also outside t
 
     |v - mean| > 1.5 (1 + 5 / n) max_i |v_i - mean|
 
-Of queries drawn like 20 examples or more, fewer than one in a thousand is.
+The factor grows with few examples, whose spread says little of that of others.
 """
 
 from __future__ import annotations
@@ -50,16 +50,25 @@ class Surroundings:
         return found
 
     def check(self, query: Query) -> None:
-        """Warn of queries that are far from the examples and outside them. Distances to single
-        examples are computed for those that are outside alone."""
-        if len(self.points) == 1 or query.other_scale:
-            return
-        asked = self._asked(query)
-        outside = np.flatnonzero(self._from_center(asked) > self.reach)
-        if len(outside):
-            found = np.zeros(len(asked))
-            found[outside] = self._novelty(asked[outside])
+        """Warn of queries that are far from the examples and outside them."""
+        if not query.other_scale:
+            found = self._beyond(query)
             _warn(found, np.flatnonzero(found > FAR))
+
+    def outside(self, query: Query) -> np.ndarray:
+        """Whether each query is far from the examples and outside them, shape (m,)."""
+        return self._beyond(query) > FAR
+
+    def _beyond(self, query: Query) -> np.ndarray:
+        """The novelty of queries outside the examples, 0 of others. Distances to single examples
+        are computed for those that are outside alone."""
+        found = np.zeros(len(query))
+        if len(self.points) > 1:
+            asked = self._asked(query)
+            outside = np.flatnonzero(self._from_center(asked) > self.reach)
+            if len(outside):
+                found[outside] = self._novelty(asked[outside])
+        return found
 
     @cached_property
     def remoteness(self) -> np.ndarray:

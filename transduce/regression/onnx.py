@@ -16,7 +16,8 @@ from ..inputs import Functions, read_query
 from ..spaces import Space
 from ..storage import check_writable
 from ..types import TransduceError
-from .engines import GeneralEngine, as_tensor
+from .engines import GeneralEngine
+from .shapes import as_tensor
 
 if TYPE_CHECKING:
     from .operator import RegressedOperator
@@ -32,6 +33,11 @@ def export(O: RegressedOperator, path: PathLike, force: bool) -> Exported:
     """
     check_writable(path, force, (".onnx",))
     engine, pairs = O.engine, O.pairs
+    if pairs.v.layout.axes or pairs.u.layout.axes:
+        raise TransduceError(
+            "an operator between fields as an ONNX graph; expected curves or numbers. Keep it in "
+            "Python: O.save writes it, and transduce.load reads it."
+        )
     if not isinstance(engine, GeneralEngine):
         raise TransduceError(
             f"exporting the model {O.model!r} through regress; expected the general model. "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from functools import cached_property
 from pathlib import Path
 
@@ -12,22 +11,23 @@ from torch import Tensor
 
 from ..exporting import Exported
 from ..files import PathLike
-from ..inputs import Grid, Pairs, Query, check_groups_present, read_pairs, read_query
-from ..inputs.categories import encoded
-from ..inputs.columns import in_order
+from ..inputs import Grid, Pairs, Query, read_query
 from ..inputs.messages import caution
 from ..types import Index, Regressor, TransduceError
 from . import onnx, saving
-from .engines import Engine, as_tensor, engine_for
+from .engines import Engine, engine_for
+from .equations import Terms, terms_of
 from .groups import ONE_GROUP, is_one_group
-from .joining import joined
-from .named import regressor_for
+from .joining import joined, read_more
+from .named import regressor_for, weights_for
 from .novelty import Surroundings
+from .placing import answer_grid
 from .report import Report, report_of
 from .sensitivity import Sensitivity, sensitivity_of
-from .suggesting import suggested
-
-OUTSIDE = 1e-9  # of the interval, by rounding
+from .shapes import as_tensor
+from .stepper import Stepper
+from .stepping import Rollout, Until, rollout
+from .suggesting import count_of, suggested
 
 
 class RegressedOperator:
@@ -44,7 +44,7 @@ class RegressedOperator:
 
     def __init__(self, pairs: Pairs, model: str, regressor: Regressor | None = None):
         self.pairs, self.model = pairs, model
-        self.regressor = regressor or regressor_for(model)
+        self.regressor = regressor or regressor_for(weights_for(model, pairs))
         self.engine: Engine = engine_for(self.regressor, pairs, model)
         if is_one_group(pairs.groups):
             caution(ONE_GROUP)
@@ -68,7 +68,7 @@ class RegressedOperator:
             x: positions of the points of v, if they differ from the examples'.
             parameters: one row for each query, if the examples have parameters.
         """
-        query, grid = self._query(v, x, parameters), self._grid(at)
+        query, grid = self._query(v, x, parameters), answer_grid(self.pairs.u, at)
         return self._restored(self.engine.answer(query, _unit(grid)), query, grid)
 
     def predict(
@@ -92,52 +92,73 @@ class RegressedOperator:
             raise TransduceError(
                 f"band={band}; expected a share of the values between 0 and 1. Give band=0.9."
             )
-        query, grid = self._query(v, x, parameters), self._grid(at)
+        query, grid = self._query(v, x, parameters), answer_grid(self.pairs.u, at)
         parts = self.engine.band(query, _unit(grid), band)
         mean, low, high = (self._restored(part, query, grid) for part in parts)
         return mean, low, high
 
-    def add(
-        self, v: object, u: object, parameters: object = None, groups: object = None
-    ) -> RegressedOperator:
-        """The operator of the examples and these pairs, which have the grids of the examples.
+    def rollout(
+        self,
+        v: object,
+        steps: int,
+        band: float | None = None,
+        every: int = 1,
+        until: Until = None,
+        parameters: object = None,
+    ) -> Rollout:
+        """The states after each of several steps, each answer being the next input.
+
+        Needs u like v: `transduce.pairs` makes such pairs. A trajectory that leaves the examples
+        stops with a warning, and its later states are NaN.
 
         Args:
-            v: inputs of the new pairs.
-            u: their outputs.
+            v: initial states on the examples' grid, shape (m, *shape of v), or a single one.
+            steps: how many.
+            band: the share of the values that a band is meant to hold; None for no band.
+            every: keep the states of every so many steps.
+            until: a function of a state, in the examples' shape and units, that returns True to
+                stop its trajectory there.
+            parameters: one row for each initial state, if the examples have parameters. They stay
+                the same at all steps.
+
+        >>> O.rollout(v, steps=20, band=0.9).states.shape  # v of shape (5, 64)
+        (5, 20, 64)
+        """
+        return rollout(self, v, steps, band, every, until, parameters)
+
+    @cached_property
+    def _stepper(self) -> Stepper:
+        return Stepper(self)
+
+    def add(
+        self,
+        v: object,
+        u: object,
+        parameters: object = None,
+        groups: object = None,
+        x: object = None,
+        missing: str = "raise",
+    ) -> RegressedOperator:
+        """The operator of the examples and these pairs.
+
+        Args:
+            v: inputs of the new pairs, on the examples' grid or on another, as in a call.
+            u: their outputs, on the grid of the examples' u.
             parameters: one row for each new pair, if the examples have parameters.
             groups: a label for each new pair, if the examples have groups; one that the examples
                 have stands for the same group.
+            x: positions of the points of v, if they differ from the examples'.
+            missing: "raise", or "drop" to leave out new pairs with missing values.
         """
-        check_groups_present(groups, self.pairs.groups)
-        query = read_query(self.pairs, v, None, parameters)
-        pairs, names = self.pairs, self.pairs.parameter_names
-        parameters = in_order(encoded(parameters, pairs.levels, "parameters"), names, "parameters")
-        table = pairs.parameters is None and pairs.v.layout.kind == "numbers"
-        given = parameters if table and v is None else v
-        inputs: object = in_order(encoded(given, pairs.levels, "v"), pairs.v.layout.names, "v")
-        if table:
-            inputs, parameters = None, inputs
-        more = read_pairs(
-            inputs,
-            in_order(u, pairs.u.layout.names, "u"),
-            x_v=self._x("v"),
-            x_u=self._x("u"),
-            channels=pairs.channels,
-            parameters=parameters,
-            groups=groups,
-        )
-        if more.u.layout.shape != self.pairs.u.layout.shape or not query.same_grid:
-            raise TransduceError(
-                f"new pairs have v of shape {more.v.layout.shape} and u of shape "
-                f"{more.u.layout.shape}; expected {self.pairs.v.layout.shape} and "
-                f"{self.pairs.u.layout.shape}, as the examples have. Interpolate them."
-            )
+        more = read_more(self.pairs, v, u, x, parameters, groups, missing)
         return RegressedOperator(joined(self.pairs, more), self.model, self.regressor)
 
     def drop(self, which: Index) -> RegressedOperator:
         """The operator without some examples.
-        which: their numbers, or a mask."""
+
+        Args:
+            which: their numbers, or a mask.
+        """
         n = len(self)
         try:
             rows = np.delete(np.arange(n), which)
@@ -182,7 +203,11 @@ class RegressedOperator:
         return query
 
     def suggest(
-        self, candidates: object, k: int = 1, x: object = None, parameters: object = None
+        self,
+        candidates: object,
+        k: object = 1,
+        x: object = None,
+        parameters: object = None,
     ) -> np.ndarray:
         """The numbers of the k candidates whose images would reduce the expected error most, in
         the order in which to run them.
@@ -195,11 +220,9 @@ class RegressedOperator:
             parameters: one row for each candidate, if the examples have parameters.
         """
         query = read_query(self.pairs, candidates, x, parameters)
-        m = len(query)
-        if not 1 <= k <= m:
-            raise TransduceError(f"k={k} of {m} candidates; expected a number from 1 to {m}.")
-        posteriors, vectors = self.engine.unknown(query)
-        return suggested(posteriors, vectors, k)
+        count = count_of(k, len(query))
+        with torch.no_grad():
+            return suggested(*self.engine.unknown(query), count)
 
     def sensitivity(self) -> Sensitivity:
         """How much of the variation of u each input explains. Print it, or draw it with
@@ -209,6 +232,20 @@ class RegressedOperator:
                 f"{len(self)} examples; expected at least 3, whose inputs are exchanged. Give more."
             )
         return sensitivity_of(self)
+
+    def terms(
+        self, dt: float = 1.0, most: int = 6, periodic: bool | None = None, level: float = 0.9
+    ) -> Terms:
+        """The differential equation behind pairs of states that are a step of time apart, with
+        intervals of its coefficients, or that no short equation explains them. Print it.
+
+        Args:
+            dt: the time from v to u. Coefficients are per unit of time.
+            most: terms of an equation.
+            periodic: whether states are periodic in x; None to find out.
+            level: of the intervals.
+        """
+        return terms_of(self.pairs, dt, most, periodic, level)
 
     def save(self, path: PathLike, force: bool = False) -> None:
         """Write examples and model's name to a .safetensors file, which `transduce.load` reads.
@@ -240,37 +277,6 @@ class RegressedOperator:
                 "out at, and give the examples' u on those points."
             )
         return onnx.export(self, path, force)
-
-    def _x(self, name: str) -> np.ndarray | None:
-        grid = getattr(self.pairs, name).grid
-        return None if grid is None else grid.x
-
-    def _grid(self, at: object) -> Grid | None:
-        """The grid of the answers; None for the examples' own."""
-        if at is None:
-            return None
-        own = self.pairs.u.grid
-        if own is None:
-            raise TransduceError(
-                f"at={at!r}, but u are {self.pairs.u.layout}, without positions. Leave out at."
-            )
-        if isinstance(at, int | np.integer):
-            if at < 2:
-                raise TransduceError(
-                    f"at={at}; expected at least 2 points, or positions. Give a larger number."
-                )
-            return own.resampled(int(at))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # positions outside are refused below
-            grid = own.at(at, "at")
-        if grid.unit[0] < -OUTSIDE or grid.unit[-1] > 1 + OUTSIDE:
-            low, high = sorted(own.x[[0, -1]])
-            asked_low, asked_high = sorted(grid.x[[0, -1]])
-            raise TransduceError(
-                f"at runs from {asked_low} to {asked_high}; expected positions between {low} and "
-                f"{high}, where the examples' u are known. Leave out those beyond."
-            )
-        return grid
 
     def _restored(self, values: Tensor, query: Query | None, grid: Grid | None) -> object:
         given = (self.pairs.u.values, None if query is None else query.v.values)

@@ -9,7 +9,7 @@ has chosen by leave-one-out; with groups, whole groups are left out and nothing 
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,18 +17,20 @@ import torch
 from torch import Tensor
 
 from ..inputs import Groups, Pairs, Query
-from ..kernels.general import BASELINES
-from .engines import Engine, FamilyEngine, GeneralEngine, as_tensor, engine_for
+from ..kernels.catalogue import BASELINES
+from .engines import Engine, FamilyEngine, GeneralEngine, engine_for
 from .groups import ONE_GROUP, is_one_group, parts_of
 from .named import regressor_for
 from .outliers import outliers_of
+from .shapes import as_tensor
 
 if TYPE_CHECKING:
     from .operator import RegressedOperator
 
 FEW = 5  # examples below which leave-one-out says little
 OWN = "answer"  # the name of the answer among those of baselines
-NO_BETTER, WEAK = 0.95, 0.6  # errors from which the mean is as good, or may be
+NO_BETTER, WEAK = 0.95, 0.5  # errors from which the mean is as good, or may be
+FEW_TO_JUDGE, EXCHANGES = 20, 9  # examples up to which it may be at any error; pairings to compare
 COMPARED = ("mean", "kernel-ridge")  # with models of families
 
 
@@ -103,7 +105,7 @@ def report_of(O: RegressedOperator) -> Report:
         warnings=(
             *O.pairs.notes,
             *_warnings(n, error, baselines, outliers, O),
-            *_weakness(error, own, mean, residuals),
+            *_weakness(O, error, own),
         ),
     )
 
@@ -192,15 +194,25 @@ def _warnings(
     return found
 
 
-def _weakness(error: float, own: float, mean: Tensor, residuals: Tensor) -> list[str]:
-    """A warning if the answer is no better than the mean, or if it may be so by chance."""
+def _weakness(O: RegressedOperator, error: float, own: float) -> list[str]:
+    """A warning if the answer is no better than the mean, or if it may be so by chance: if pairs
+    whose u are exchanged have as small an error."""
     if error > NO_BETTER:
         return ["v explains next to nothing of u: the mean of the examples is as good."]
-    gain = (mean.square() - residuals.square()).flatten(1).sum(1)
-    chance = gain.std() / len(gain) ** 0.5 if len(gain) > 1 else gain.new_tensor(0.0)
-    if own > WEAK and gain.mean() < 2 * chance:
-        return [
-            f"v may explain nothing of u: a leave-one-out error of {own:.2g} can be chance. "
-            "Compare with the mean on further pairs."
-        ]
+    n = len(O)
+    doubtful = own > WEAK or n <= FEW_TO_JUDGE
+    if not doubtful or n < FEW or not isinstance(O.engine, GeneralEngine):
+        return []
+    dice = np.random.default_rng(0)
+    for _ in range(EXCHANGES):
+        order, u = dice.permutation(n), O.pairs.u
+        exchanged = replace(O.pairs, u=replace(u, values=as_tensor(u.values).detach()[order]))
+        engine = engine_for(O.regressor, exchanged, O.model)
+        assert isinstance(engine, GeneralEngine)
+        if engine.error <= error:
+            return [
+                f"v may explain nothing of u: an expected error of {error:.2g} can be chance, as "
+                f"one of {EXCHANGES} random pairings of v and u has it too. Compare with the mean "
+                "on further pairs."
+            ]
     return []

@@ -18,7 +18,7 @@ from ..inputs.dates import from_json, to_json
 from ..inputs.templates import Template
 from ..storage import check_writable
 from ..types import TransduceError
-from .engines import as_tensor
+from .shapes import as_tensor
 
 if TYPE_CHECKING:
     from .operator import RegressedOperator
@@ -40,6 +40,7 @@ def save(O: RegressedOperator, path: Path, force: bool) -> None:
         "units": pairs.units,
         "parameter_names": pairs.parameter_names,
         "levels": dict(pairs.levels),
+        "stated": dict(pairs.stated),
     }
     others = {"parameters": pairs.parameters}
     if pairs.groups is not None:
@@ -58,7 +59,7 @@ def save(O: RegressedOperator, path: Path, force: bool) -> None:
 
 def _described(layout: Layout) -> dict[str, object]:
     """A layout as JSON."""
-    names = ("kind", "shape", "channels", "points", "names")
+    names = ("kind", "shape", "channels", "points", "names", "axes")
     about: dict[str, object] = {name: getattr(layout, name) for name in names}
     grid = layout.grid
     if grid is not None:
@@ -117,12 +118,16 @@ def _pairs(arrays: dict[str, np.ndarray], about: dict[str, Any]) -> Pairs:
         units=tuple(about.get("units", (1.0, 1.0))),
         parameter_names=tuple(about.get("parameter_names", ())),
         levels={name: tuple(levels) for name, levels in about.get("levels", {}).items()},
+        stated=about.get("stated", {}),
     )
 
 
 def _functions(values: np.ndarray, unit: np.ndarray | None, about: dict[str, Any]) -> Functions:
     shape, names = tuple(about["shape"]), tuple(about.get("names", ()))
-    layout = Layout(about["kind"], shape, about["channels"], about["points"], names=names)
+    axes = tuple(about.get("axes", ()))
+    layout = Layout(
+        about["kind"], shape, about["channels"], about["points"], axes=axes, names=names
+    )
     if unit is not None:
         origin, span, flipped = about["origin"], about["span"], about["flipped"]
         x = origin + span * (unit[::-1] if flipped else unit)

@@ -20,7 +20,7 @@ import torch
 from jaxtyping import Float
 
 from ..inputs import Functions, Pairs, Query
-from ..inputs.categories import Levels
+from ..inputs.categories import Levels, owners
 
 if TYPE_CHECKING:
     from .operator import RegressedOperator
@@ -138,9 +138,10 @@ def _of_v(pairs: Pairs) -> Weighted:
 def _columns(names: Sequence[str], count: int, noun: str, levels: Levels) -> Weighted:
     """Columns by name; those that encode one category together."""
     names = names or [f"{noun} {j}" for j in range(count)]
+    known = owners(levels)
     found: dict[str, np.ndarray] = {}
     for name, row in zip(names, np.eye(count), strict=True):
-        owner = next((own for own in levels if name.startswith(f"{own}=")), name)
+        owner = known.get(name, name)
         found[owner] = found.get(owner, np.zeros(count)) + row
     return list(found.items())
 

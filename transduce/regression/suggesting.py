@@ -1,10 +1,11 @@
 """Which run to make next.
 
-    gain(v) = sum_w c(w, v)^2 / (c(v, v) + noise)
+    gain(v) = sum_w a(w) c(w, v)^2 / (c(v, v) + noise / a(v))
 
 is by how much the expected squared error, summed over all candidates w, falls if the image of v
-becomes known; c is the covariance of what the examples leave unknown. It needs no image: after each
-choice c is updated, so several runs are chosen at once.
+becomes known; c is the covariance of what the examples leave unknown, and a says where their images
+vary more than elsewhere. It needs no image: after each choice c is updated, so several runs are
+chosen at once.
 """
 
 from __future__ import annotations
@@ -16,9 +17,20 @@ from torch import Tensor
 
 from ..kernels.comparison import evenly
 from ..kernels.posterior import Posterior
+from ..types import TransduceError
 
 LEAST = 1e-4  # variance, in units of the largest, below which a candidate counts as known
 REFERENCES = 1000  # candidates whose errors are summed where there are more
+
+
+def count_of(k: object, m: int) -> int:
+    """k as a number. Raises unless so many of m candidates can be chosen."""
+    if isinstance(k, int | np.integer) and not isinstance(k, bool) and 1 <= k <= m:
+        return int(k)
+    near = min(max(1, k), m) if isinstance(k, int | float) and k == k else 1
+    raise TransduceError(
+        f"k={k!r} of {m} candidates; expected a whole number from 1 to {m}. Give k={int(near)}."
+    )
 
 
 def suggested(
@@ -33,7 +45,8 @@ def suggested(
     """
     few = evenly(len(candidates), REFERENCES)
     c = _mixed(posteriors, candidates, candidates[few])
-    noise = sum(weight * posterior.noise for weight, posterior in posteriors)
+    a = _local(posteriors, candidates)
+    noise = sum(weight * posterior.noise for weight, posterior in posteriors) / a
     own = torch.cat(
         [_mixed(posteriors, part, part).diagonal() for part in candidates.split(REFERENCES)]
     )
@@ -41,7 +54,7 @@ def suggested(
     chosen: list[int] = []
     for _ in range(k):
         unknown = (own + noise).clamp(min=max(LEAST * float(own.max()), 1e-300))
-        gain = c.square().sum(1) / unknown
+        gain = c.square() @ a[few] / unknown
         gain[chosen] = -1.0
         best = int(gain.argmax())
         column = _mixed(posteriors, candidates, candidates[best : best + 1])[:, 0]
@@ -52,6 +65,15 @@ def suggested(
         chosen.append(best)
         factors.append(factor)
     return np.array(chosen)
+
+
+def _local(
+    posteriors: list[tuple[float, Posterior]], v: Float[Tensor, "m d"]
+) -> Float[Tensor, " m"]:
+    """a, the mean over posteriors by how much each leaves unknown."""
+    sizes = [weight * posterior.amplitude for weight, posterior in posteriors]
+    parts = [size * p.local_amplitudes(v) for size, (_, p) in zip(sizes, posteriors, strict=True)]
+    return torch.stack(parts).sum(0) / max(sum(sizes), 1e-300)
 
 
 def _mixed(
