@@ -47,7 +47,8 @@ from paper.lab import Ledger
 from transduce import Transducer, weights
 from transduce.files import brief, provenance, replacing
 from transduce.kernels import GeneralStack, Trust
-from transduce.kernels.general import BASELINES, CORRECTED
+from transduce.kernels.catalogue import BASELINES
+from transduce.kernels.general import CURVES
 from transduce.layer import Layer
 from transduce.report import Row, markdown_table, write_rows
 from transduce.types import TransduceError
@@ -112,7 +113,7 @@ def stack_of(T: Transducer) -> GeneralStack:
 def changed(T: Transducer, without: Collection[str] = (), trust: Trust | None = None) -> Transducer:
     """The model without some answers and those that correct them, or with another trust."""
     stack = stack_of(T)
-    corrected = [name for name, (base, *_) in CORRECTED.items() if base in without]
+    corrected = [name for name, (base, _) in CURVES.corrected.items() if base in without]
     left = tuple(dict.fromkeys((*stack.without, *without, *corrected)))
     other = GeneralStack(stack.V, stack.U, stack.readout, trust or stack.trust, left)
     made = Transducer(T.V, T.U, [Layer(other)])
@@ -151,7 +152,7 @@ def variants_of(T: Transducer) -> dict[str, Transducer]:
         "without the read-out": changed(T, ["readout"]),
         "without the summary": without_summary(T),
         "without the baselines": changed(T, [name for name in BASELINES if name != "mean"]),
-        "without corrections": changed(T, list(CORRECTED)),
+        "without corrections": changed(T, list(CURVES.corrected)),
         "without the learned trust": changed(T, trust=untrained(stack_of(T).trust)),
         "without caution": without_caution(T),
     }

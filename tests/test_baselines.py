@@ -397,4 +397,4 @@ except TransduceError as error:
     print(error)
 """
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert "pip install 'transduce[baselines]'" in ran.stdout, ran.stderr
+    assert "pip install 'transduce[sklearn]'" in ran.stdout, ran.stderr

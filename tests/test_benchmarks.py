@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from climate_samples import real
 
+from transduce.files import data_folders
+
 ROOT = Path(__file__).parents[1]
 
 
@@ -184,3 +186,34 @@ def test_the_general_model_is_timed_in_turns_with_baselines(tmp_path):
         assert row["seconds"] > 0 and f"| {row['what']} | {row['n']} |" in run.stdout
         assert (row["ratio"] is not None) == (row["n"] in (10, 20))
     assert [row["power"] is None for row in rows[6:9]] == [True, False, False]
+
+
+def test_rollouts_are_compared_with_baselines(tmp_path):
+    pytest.importorskip("pydmd")
+    if not any((folder / "wild" / "st_kdv_cos.npz").exists() for folder in data_folders()):
+        pytest.skip("no wild/st_kdv_cos.npz in the data folders")
+    command = [sys.executable, "-m", "benchmarks.rollouts", "--quick", "--out", str(tmp_path)]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    result = json.loads((tmp_path / "accuracy.json").read_text())
+    assert {"command", "data", "versions", "machine"} <= set(result)
+    check_rollouts(result["rows"])
+
+
+@pytest.mark.results
+def test_rollouts_are_better_than_baselines_and_bands_hold_their_share():
+    """As committed, for the two equations that are required."""
+    rows = json.loads((ROOT / "results" / "rollouts" / "accuracy.json").read_text())["rows"]
+    required = [row for row in rows if row["set"] in ("st_kdv_cos", "st_ks_pdefind")]
+    assert len(required) == 4 * 6
+    check_rollouts(required)
+    ours = [row for row in required if row["regressor"] == "ours" and row["starts"] > 1]
+    assert all(0.85 <= row["coverage"] <= 0.95 for row in ours) and len(ours) == 3
+
+
+def check_rollouts(rows):
+    """Ours is below every baseline in each case."""
+    cases = {(row["set"], row["stride"]) for row in rows}
+    for case in cases:
+        own = {r["regressor"]: r["error"] for r in rows if (r["set"], r["stride"]) == case}
+        assert own["ours"] < min(own[name] for name in ("identity", "dynamic modes", "window"))

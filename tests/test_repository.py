@@ -47,7 +47,9 @@ def test_without_the_repository_one_line_says_what_to_clone(command, said, insta
 
 
 def test_without_the_repository_known_recipes_are_those_of_the_library(installed):
-    assert fails("train", "atlantis").endswith("known: general, adr, burgers, images.")
+    assert fails("train", "atlantis").endswith(
+        "known: general, general-fields, adr, burgers, images."
+    )
 
 
 def test_another_package_called_paper_is_not_taken(tmp_path, monkeypatch):

@@ -18,7 +18,8 @@ from benchmarks.wild_sets import PairSet
 from transduce import Transducer
 from transduce.evaluation import draw_tasks
 from transduce.families import AdvectionDiffusionReaction
-from transduce.kernels.general import BASELINES, CORRECTED
+from transduce.kernels.catalogue import BASELINES
+from transduce.kernels.general import CURVES
 from transduce.random_fields import generator_for
 from transduce.types import TransduceError
 
@@ -116,12 +117,12 @@ def variants(tmp_path):
 def test_variants_lack_what_they_are_named_after(variants):
     names = {name: set(ablations.stack_of(T).names) for name, T in variants.items()}
     missing = {name: names["complete"] - own for name, own in names.items()}
-    assert missing["without corrections"] == set(CORRECTED)
+    assert missing["without corrections"] == set(CURVES.corrected)
     assert missing["without the read-out"] == {"readout", "readout, then rbf"}
     left_out = missing["without the baselines"]
     assert left_out >= set(BASELINES) - {"mean"} and "mean" in names["without the baselines"]
     assert left_out - set(BASELINES) == {
-        name for name, (base, *_) in CORRECTED.items() if base in BASELINES
+        name for name, (base, _) in CURVES.corrected.items() if base in BASELINES
     }
     trust = ablations.stack_of(variants["without the learned trust"]).trust
     silent = (*trust.out.parameters(), *trust.error.parameters(), trust.preference)

@@ -1,0 +1,183 @@
+"""The general model on fields, compared with simple baselines:  python -m benchmarks.general_fields
+
+    error = sum |u_hat - u|^2 / sum |u - mean of the examples' u|^2      over held-out pairs
+
+| name | pairs |
+|---|---|
+| darcy | permeability to pressure, 16 x 16: neuralop_darcy16 of the third-party sets |
+| burgers | two channels, 64 x 64, amplitude 0.3, t = 10: the family Burgers2d, never trained on |
+| europe | temperature at 850 hPa to sea-level pressure, 11 x 13: 2000-2006, held out 2007-2010 |
+
+The baselines are the mean, the identity, linear ridge and RBF kernel ridge, each tuned by
+leave-one-out. Errors are geometric means over splits. Conditioning on 50 fields of 64 x 64 is timed
+with two threads. Writes accuracy.json and accuracy.md to results/fields."""
+
+from __future__ import annotations
+
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import torch
+import typer
+
+import transduce
+from benchmarks.wild_measuring import regressed
+from benchmarks.wild_sets import PairSet, geometric_mean, load_sets, relative_error
+from transduce.families import Burgers2d
+from transduce.files import data_folders, provenance, replacing
+from transduce.random_fields import generator_for
+from transduce.report import Row, markdown_table, write_rows
+from transduce.types import TransduceError, to_tensor
+
+OURS, BASELINES = "general", ("mean", "identity", "linear", "rbf")
+SPLITS, HELD_OUT, SEED = 3, 200, 0
+FIRST_HELD_OUT_YEAR = 2007
+RESULTS = Path("results/fields")
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Pairs, and the numbers of the examples and of the held-out pairs among them."""
+
+    pairs: PairSet
+    examples: np.ndarray
+    held: np.ndarray
+
+
+def darcy(n: int, number: int) -> Split:
+    """Random examples of the third-party set."""
+    (pairs,) = load_sets(None, ["neuralop_darcy16"])
+    order = np.random.default_rng(number).permutation(len(pairs.v))
+    return Split(pairs, order[:n], order[n : n + HELD_OUT])
+
+
+def burgers(n: int, number: int) -> Split:
+    """The pairs of one operator."""
+    family, generator = Burgers2d(amplitude=0.3), generator_for("test", SEED, number)
+    task = family.sample_task(n, 24, generator)
+    parts = (task.examples, task.queries)
+    v, u = (
+        torch.cat([to_tensor(getattr(part, name), name) for part in parts]).double().numpy()
+        for name in ("v", "u")
+    )
+    return Split(_unplaced("burgers", v, u), np.arange(n), np.arange(n, n + 24))
+
+
+def europe(n: int, number: int) -> Split:
+    """Random days of the first years, and every fifth day of the last ones."""
+    import xarray as xr
+
+    fields = []
+    for name in ("t850", "mslp"):
+        path = _climate(f"eraint_europe_daily_{name}.nc")
+        with xr.open_dataset(path) as data:
+            fields.append(data[next(iter(data.data_vars))].load())
+    years = fields[0]["time"].dt.year.values
+    v, u = (field.values.astype(float) for field in fields)
+    early = np.flatnonzero(years < FIRST_HELD_OUT_YEAR)
+    examples = np.random.default_rng(number).permutation(early)[:n]
+    held = np.flatnonzero(years >= FIRST_HELD_OUT_YEAR)[::5]
+    return Split(_unplaced("europe", v, u), examples, held)
+
+
+def _climate(name: str) -> Path:
+    found = [path for folder in data_folders() if (path := folder / "climate" / name).exists()]
+    if not found:
+        raise TransduceError(
+            f"there is no climate/{name} in the data folders; expected it in one of "
+            f"{', '.join(map(str, data_folders()))}. Set TRANSDUCE_DATA."
+        )
+    return found[0]
+
+
+def _unplaced(name: str, v: np.ndarray, u: np.ndarray) -> PairSet:
+    return PairSet(name, v, u, None, None, measured=name == "europe", checksum="")
+
+
+SETS: dict[str, tuple[Callable[[int, int], Split], tuple[int, ...]]] = {
+    "darcy": (darcy, (20, 50)),
+    "burgers": (burgers, (20,)),
+    "europe": (europe, (50, 500)),
+}
+
+
+def measure_all(names: Sequence[str], splits: int) -> Iterator[Row]:
+    """A row for each set, n and regressor."""
+    for name in names:
+        draw, sizes = SETS[name]
+        for n in sizes:
+            drawn = [draw(n, number) for number in range(splits)]
+            for regressor in (OURS, *BASELINES):
+                if regressor == "identity" and drawn[0].pairs.v.shape != drawn[0].pairs.u.shape:
+                    continue
+                errors = [error(regressor, split) for split in drawn]
+                yield {"set": name, "n": n, "regressor": regressor, "error": geometric_mean(errors)}
+
+
+def error(regressor: str, split: Split) -> float:
+    """The error at the held-out pairs."""
+    pairs = split.pairs
+    with warnings.catch_warnings(action="ignore"):
+        O = regressed(regressor, pairs, split.examples, quick=False)
+        answer = np.asarray(O(pairs.v[split.held]), dtype=float)
+    return relative_error(answer, pairs.u[split.held], pairs.u[split.examples])
+
+
+def conditioning() -> Row:
+    """Seconds to condition on 50 fields of 64 x 64, the least of three runs."""
+    pairs = burgers(50, 99).pairs
+    v, u = pairs.v[:50, 0], pairs.u[:50, 0]
+    seconds = []
+    with warnings.catch_warnings(action="ignore"):
+        for _ in range(3):
+            begun = time.perf_counter()
+            transduce.regress(v, u)
+            seconds.append(time.perf_counter() - begun)
+    return {"set": "50 fields of 64 x 64", "n": 50, "regressor": OURS, "seconds": min(seconds)}
+
+
+def table(rows: list[Row]) -> list[Row]:
+    """One line for each set and n."""
+    lines: dict[tuple[str, int], Row] = {}
+    for row in rows:
+        if "error" in row:
+            line = lines.setdefault((row["set"], row["n"]), {"set": row["set"], "n": row["n"]})
+            line[row["regressor"]] = row["error"]
+    for line in lines.values():
+        best = min(line[name] for name in BASELINES if name in line)
+        line["ours / best baseline"] = line[OURS] / best
+    return list(lines.values())
+
+
+def main(
+    only: Annotated[str, typer.Option(help="Names of sets, with commas.")] = "",
+    quick: Annotated[bool, typer.Option("--quick", help="A smoke test: one split.")] = False,
+    out: Annotated[Path, typer.Option(help="The folder for the results.")] = RESULTS,
+) -> None:
+    """Measure, print the table, and write rows and table."""
+    origin = provenance()
+    torch.set_num_threads(2)
+    names = only.split(",") if only else list(SETS)
+    rows: list[Row] = []
+    for row in chain(
+        measure_all(names, 1 if quick else SPLITS), (conditioning() for _ in range(1))
+    ):
+        print(row, file=sys.stderr, flush=True)
+        rows.append(row)
+    command = " ".join(["python -m benchmarks.general_fields", *sys.argv[1:]])
+    write_rows(out / "accuracy.json", rows, command=command, seed=SEED, **origin)
+    text = markdown_table(table(rows))
+    with replacing(out / "accuracy.md") as partial:
+        partial.write_text(text)
+    print(text)
+
+
+if __name__ == "__main__":
+    typer.run(main)
