@@ -74,7 +74,7 @@ def alone(x):
 
 @pytest.fixture
 def batch():
-    return {key: value.double() for key, value in draw(Scalings(), TRAINING, 0).items()}
+    return {key: value.double() for key, value in draw(Scalings(), TRAINING, 0)[0].items()}
 
 
 @pytest.mark.parametrize("left_out", [False, True])
@@ -204,7 +204,7 @@ def test_every_loss_descends(loss):
 
 def test_episode_is_the_relative_squared_error():
     T = small_transducer().float()
-    batch = draw(Scalings(), TRAINING, 0)
+    batch = draw(Scalings(), TRAINING, 0)[0]
     errors = Episode(T)(**batch)
     O = T.regress(ExampleSet(batch["v"][1], batch["u"][1]))
     u_hat, u = O(batch["v_query"][1]), batch["u_query"][1]

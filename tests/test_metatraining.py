@@ -12,12 +12,15 @@ from conftest import small_transducer
 from scalings import TRAINING, InNumpy, Scalings, parameters
 
 from paper.baselines import Maml
-from transduce import Training, TransduceError, evaluate, metatrain
+from transduce import ExampleSet, Task, Training, TransduceError, evaluate, metatrain, models
 from transduce.baselines import KernelRidge
 from transduce.evaluation import summarise
 from transduce.metatraining import described, draw, validation_tasks
+from transduce.metatraining.losses import LOSSES
+from transduce.metatraining.run import Run, make_fabric
 from transduce.metrics import relative_mse
 from transduce.random_fields import SPLITS, generator_for, seed_for
+from transduce.spaces import Sampled
 
 
 def test_it_learns():
@@ -115,10 +118,38 @@ def test_two_processes_take_the_step_of_one_with_twice_the_tasks(tmp_path):
 
 def test_tasks_of_two_processes_are_those_of_one():
     training = replace(TRAINING, noise=1.0)
-    single = draw(Scalings(), replace(training, tasks=4), step=3)
-    double = [draw(Scalings(), training, step=3, rank=rank) for rank in (0, 1)]
+    (single,) = draw(Scalings(), replace(training, tasks=4), step=3)
+    double = [draw(Scalings(), training, step=3, rank=rank)[0] for rank in (0, 1)]
     for key, value in single.items():
         assert torch.equal(value, torch.cat([part[key] for part in double]))
+
+
+class Changing(Scalings):
+    """Scalings on grids of 12 or 20 points."""
+
+    def sample_task(self, n, m, generator):
+        points = 12 if torch.rand((), generator=generator) < 0.5 else 20
+        task = super().sample_task(n, m, generator)
+        return Task(*(ExampleSet(pairs.v[..., :points], pairs.u[..., :points])
+                      for pairs in (task.examples, task.queries)))  # fmt: skip
+
+
+def test_tasks_on_unequal_grids_are_batches_of_their_own():
+    """The loss of a step is the mean over tasks, and models that adapt to grids learn from it."""
+    training = replace(TRAINING, tasks=5, muon_lr=0.0, loss="log_about_mean", standardise=False)
+    batches = draw(Changing(), training, step=1)
+    assert sorted(batch["v"].shape[-1] for batch in batches) == [12, 20]
+    assert sum(len(batch["v"]) for batch in batches) == 5
+    torch.manual_seed(0)
+    T = models.curves(Sampled(16), Sampled(16), channels=4, layers=1, modes=3, summary=4)
+    run = Run(T.train(), training, make_fabric())
+    run.set_up()
+    single = [
+        LOSSES["log_about_mean"]()(T, {k: f[j : j + 1] for k, f in batch.items()}, False, float)
+        for batch in batches
+        for j in range(len(batch["v"]))
+    ]
+    assert run.advance(batches) == pytest.approx(float(sum(single).detach()) / 5, rel=1e-4)
 
 
 def test_validation_asks_for_no_more_pairs_than_tasks_have():
@@ -146,14 +177,14 @@ def test_training_never_draws_a_validation_or_test_seed():
 
 def test_noise_is_on_the_examples_alone():
     clean, noisy = (
-        draw(Scalings(), replace(TRAINING, noise=noise), step=3) for noise in (0.0, 1.0)
+        draw(Scalings(), replace(TRAINING, noise=noise), step=3)[0] for noise in (0.0, 1.0)
     )
     assert all(torch.equal(clean[key], noisy[key]) for key in clean if key != "u")
     level = ((noisy["u"] - clean["u"]).square().mean() / clean["u"].square().mean()).sqrt()
     assert 0.0005 < level < 0.2
     shares = [
         not torch.equal(
-            *(draw(Scalings(), replace(TRAINING, noise=n), step)["u"] for n in (0.0, 0.3))
+            *(draw(Scalings(), replace(TRAINING, noise=n), step)[0]["u"] for n in (0.0, 0.3))
         )
         for step in range(60)
     ]

@@ -58,26 +58,24 @@ def enlarged(u, i):
 
 
 @pytest.mark.parametrize("task", TASKS)
-@pytest.mark.parametrize("n", [15, 40, 100])
-@pytest.mark.parametrize("seed", [0, 1])
-def test_exact_data_have_no_outliers(task, n, seed):
-    found = report(*task(n, seed))
+@pytest.mark.parametrize("n", [15, 100])
+def test_exact_data_have_no_outliers(task, n):
+    found = report(*task(n, 0))
     assert found.outliers == ()
     assert not any("do not fit" in text for text in found.warnings)
 
 
 @pytest.mark.parametrize("task", TASKS)
-@pytest.mark.parametrize("n", [15, 40, 100])
+@pytest.mark.parametrize("n", [15, 100])
 def test_a_row_ten_times_too_large_is_found(task, n):
     v, u, options = task(n, 0)
     assert report(v, enlarged(u, n // 3), options).outliers == (n // 3,)
 
 
 @pytest.mark.parametrize("task", [arctangent, linear, edge])
-@pytest.mark.parametrize("n", [40, 100])
-def test_the_u_of_another_row_is_found(task, n):
-    v, u, options = task(n, 0)
-    assert report(v, swapped(u, n // 3), options).outliers == (n // 3,)
+def test_the_u_of_another_row_is_found(task):
+    v, u, options = task(100, 0)
+    assert report(v, swapped(u, 33), options).outliers == (33,)
 
 
 def test_several_wrong_rows_are_found():
@@ -120,7 +118,7 @@ def noise(u, size):
 
 
 @pytest.mark.parametrize("task", TASKS)
-@pytest.mark.parametrize("size", [0.01, 0.1, 0.5])
+@pytest.mark.parametrize("size", [0.01, 0.5])
 def test_noisy_data_have_no_outliers(task, size):
     v, u, options = task(40, 2)
     assert report(v, u + noise(u, size), options).outliers == ()

@@ -282,12 +282,6 @@ def test_queries_without_a_column():
     assert "'strong'; expected one of 'heavy', 'light', 'none'" in fails(*files, "--model", "rbf")
 
 
-def test_a_study_is_exported():
-    RUNS.to_csv("a.csv", index=False)
-    result = run("export", "--model", "general", "--examples", "a.csv", "--out", "o.onnx")
-    assert "v (m, 6) -> u (m, 12)" in result.stdout, result.output
-
-
 def test_variables_of_data_frames():
     several = pd.concat([CURVES, CURVES.add_prefix("b")], axis=1)
     rdata.write_rda("a.rda", {"d": several, "e": CURVES, "n": np.arange(3.0)})

@@ -26,7 +26,7 @@ from .files import PathLike
 from .kernels import Fit, Kappa, Reading
 from .layer import Layer
 from .spaces import Space
-from .types import ExampleSet, TransduceError, to_tensor
+from .types import Array, ExampleSet, TransduceError, to_tensor
 
 Result = TypeVar("Result")
 
@@ -266,9 +266,12 @@ class Transducer(nn.Module):
                 f"regress expects an ExampleSet, received {received}. Give ExampleSet(v, u)."
             )
         x = None if examples.x is None else to_tensor(examples.x, "examples.x")
-        V, U = self.V.fitted_to(examples.v, x), self.U.fitted_to(examples.u, x)
-        T = self if V is self.V and U is self.U else self.between(V, U)
-        return conditioned.ConditionedOperator(T, examples)
+        return conditioned.ConditionedOperator(self.fitted_to(examples.v, examples.u, x), examples)
+
+    def fitted_to(self, v: Array, u: Array, x: Tensor | None) -> Transducer:
+        """The model for functions like v and u: itself, unless its spaces adapt to grids."""
+        V, U = self.V.fitted_to(v, x), self.U.fitted_to(u, x)
+        return self if V is self.V and U is self.U else self.between(V, U)
 
     def between(self, V: Space, U: Space) -> Transducer:
         """The same model between other spaces, if its kernels can be moved there."""

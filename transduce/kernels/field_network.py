@@ -8,8 +8,8 @@ pairs.
 
 m is the mean of the examples' v; a and c are the root mean squares of v and v - m. S mixes the
 lowest frequencies of a square of twice the side, so that nothing is assumed periodic. W is a
-convolution with the nearest points, constant beyond the edges. Fields are on a uniform grid of the
-network's own, and have two channels; one of zeros does not exist.
+convolution with the nearest points, constant beyond the edges. Fields are on a uniform grid, and
+have two channels; one of zeros does not exist.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ class FieldNetwork(Part):
         channels: number of learned channels.
         layers: number of layers.
         modes: number of frequencies that a layer mixes along each axis.
-        points: number of points of the grid along each axis; even.
+        points: largest number of points of the grid along each axis.
         summary: length of z.
     """
 
@@ -182,7 +182,6 @@ class FieldNetwork(Part):
 
     def _places(self, f: Float[Tensor, "b n c p q"]) -> Float[Tensor, "b n 3 p q"]:
         """x, y and 1 at each point."""
-        x = torch.linspace(-1, 1, self.points).to(f)
-        one = torch.ones(self.points).to(f)
-        places = torch.stack([torch.outer(x, one), torch.outer(one, x), torch.outer(one, one)])
+        x, y = (torch.linspace(-1, 1, points).to(f) for points in f.shape[-2:])
+        places = torch.stack([*torch.meshgrid(x, y, indexing="ij"), f.new_ones(f.shape[-2:])])
         return places.expand(*f.shape[:2], -1, -1, -1)

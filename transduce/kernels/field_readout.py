@@ -4,14 +4,15 @@
 
 m_c is the mean of channel c of the examples' u, s_c the root mean square of what varies about it,
 t_j that of channel h_j, and P_k are products of Legendre polynomials of x and y: the law may vary
-slowly. Channels are on the network's own grid; R moves fields from there to the grid of u. All
-channels of v share the channels h, and each channel of u has a law of its own. With f the vector of
-all h_j / t_j P_k and <., .> means over points, n examples give
+slowly. Channels are on a uniform grid, of as many points along each axis as v or u has, up to a
+largest number; R moves fields from there to the grid of u. All channels of v share the channels h,
+and each channel of u has a law of its own. With f the vector of all h_j / t_j P_k and <., .> means
+over points, n examples give
 
     W_c = A^-1 sum_i <R'(u_ic - m_c) / s_c, f_i>,      A = sum_i <f_i, f_i> + mu diag(lambda(z))
 
-R' moves fields to the network's grid. lambda is learned, and mu is chosen by leave-one-out error.
-An example that is left out is left out of W, of m and of the choice of mu.
+R' moves fields to the grid of the channels. lambda is learned, and mu is chosen by leave-one-out
+error. An example that is left out is left out of W, of m and of the choice of mu.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ class FieldUnits:
     """Means and sizes of the examples.
 
     Attributes:
-        m: mean of v on the network's grid.
+        m: mean of v on the grid of the channels.
         a: root mean square of v.
         c: root mean square of v - m.
         m_u: mean of u on its own grid.
@@ -99,9 +100,10 @@ class FieldReadout(Kappa[FieldFit, Reading]):
                 f"most {CHANNELS}. Leave the read-out out."
             )
         self.V, self.U, self.network, self.degree = V, U, network, degree
-        own = SampledFields(network.points, network.points)
+        sides = (min(max(pair), network.points) for pair in zip(V.grid, U.grid, strict=True))
+        own = SampledFields(*sides)
         self.inward, self.inward_u, self.outward = V.onto(own), U.onto(own), own.onto(U)
-        P = products(degree, torch.tensor(own.x, dtype=torch.float64))
+        P = products(degree, *(torch.tensor(axis, dtype=torch.float64) for axis in own.axes))
         self.register_buffer("polynomials", P, persistent=False)
         self.log_ridge = nn.Parameter(torch.full((network.size * len(P),), -0.8))
         self.ridge_of_z = nn.Linear(network.summary, 1)
@@ -170,7 +172,7 @@ class FieldReadout(Kappa[FieldFit, Reading]):
     def _channels(
         self, f: Float[Tensor, "b n i p q"], units: FieldUnits, z: Tensor
     ) -> Float[Tensor, "b n k p q"]:
-        """The channels on the network's grid."""
+        """The channels on their grid."""
         parts = [self._part(g, units, z) for g in f.split(CHUNK, 1)]
         return parts[0] if len(parts) == 1 else torch.cat(parts, 1)
 
@@ -203,7 +205,7 @@ class FieldReadout(Kappa[FieldFit, Reading]):
         units, z, t, mu = choice
         h, n, outputs = h / t, y.shape[1], y.shape[2]
         most = min(MOST_POINTS, max(FEWEST_POINTS, ROWS // n))
-        at = staggered(n, self.network.points**2, most).to(y.device)
+        at = staggered(n, h[0, 0, 0].numel(), most).to(y.device)
         shown = there[..., None, None, None].double()
         centred = ((y - units.m_u) / units.s).double() * shown
         root = at.shape[1] ** 0.5
@@ -274,11 +276,11 @@ def sizes(h: Float[Tensor, "b n k p q"], there: Float[Tensor, "b n"]) -> Float[T
     return torch.maximum(squares, 1e-4 * squares.mean(2, keepdim=True)).add(1e-20).sqrt()
 
 
-def products(degree: int, x: Float[Tensor, " p"]) -> Float[Tensor, "e p p"]:
+def products(degree: int, x: Float[Tensor, " p"], y: Float[Tensor, " q"]) -> Float[Tensor, "e p q"]:
     """Products of Legendre polynomials of x and of y, up to a total degree."""
-    P = legendre(degree + 1, x)
+    P, Q = legendre(degree + 1, x), legendre(degree + 1, y)
     pairs = [(j, k) for j in range(degree + 1) for k in range(degree + 1 - j)]
-    return torch.stack([torch.outer(P[j], P[k]) for j, k in pairs])
+    return torch.stack([torch.outer(P[j], Q[k]) for j, k in pairs])
 
 
 def _share(there: Float[Tensor, "b n"]) -> Float[Tensor, "b n 1 1 1"]:

@@ -36,6 +36,7 @@ class Learner(Regressor, Protocol):
         standardise(v): measures `spread` from coefficients v; see `Standardises`.
         measured: True once `spread` was measured.
         checkpointing: True for less memory and more time in a step.
+        fitted_to(v, u, x): the learner for functions like v and u, if it adapts to grids.
         probabilities: True if answers are probabilities of classes.
 
     All others are those of `torch.nn.Module`.
@@ -112,3 +113,8 @@ class Processes(Protocol):
     def broadcast(self, obj: bool) -> bool: ...
 
     def rank_zero_first(self) -> AbstractContextManager[None]: ...
+
+
+def fitted(T: Learner, v: Tensor, u: Tensor, x: Tensor | None) -> Learner:
+    """The learner for functions like v and u, if it adapts to grids."""
+    return T.fitted_to(v, u, x) if hasattr(T, "fitted_to") else T

@@ -16,10 +16,10 @@ from ..progress import Journal
 from ..random_fields import generator_for
 from ..types import OperatorFamily, TransduceError, to_tensor
 from .checkpoints import Checkpoint
-from .learner import Batch, Learner, Processes, Standardises
+from .learner import Batch, Learner, Processes, Standardises, fitted
 from .options import Training
 from .run import Run, make_fabric
-from .tasks import draw, stack
+from .tasks import draw, moved, stack
 from .validation import described, validate, validation_tasks
 
 MEASURED_ON = 64  # tasks that the spread of the inputs is measured on
@@ -102,8 +102,8 @@ def descend(
     training, fabric, error = run.training, run.fabric, None
     with journal:
         while run.step < training.steps:
-            batch = draw(family, training, run.step, fabric.global_rank)
-            loss = run.advance({key: value.to(run.T.spread) for key, value in batch.items()})
+            batches = draw(family, training, run.step, fabric.global_rank)
+            loss = run.advance([moved(batch, run.T.spread) for batch in batches])
             at_end = run.step == training.steps
             measured = bool(tasks) and (run.step % training.validate_every == 0 or at_end)
             error = validate(run.averaged.best(run.T), tasks, training.loss) if measured else error
@@ -151,8 +151,10 @@ def prepare(T: Learner, family: OperatorFamily, training: Training) -> None:
     ]
     examples = tasks[0].examples
     x = None if examples.x is None else to_tensor(examples.x, "x")
-    T.V.check(to_tensor(examples.v, "v"), x, "the family's v")
-    T.U.check(to_tensor(examples.u, "u"), x, "the family's u")
+    v, u = to_tensor(examples.v, "v"), to_tensor(examples.u, "u")
+    own = fitted(T, v, u, x)
+    own.V.check(v, x, "the family's v")
+    own.U.check(u, x, "the family's u")
     if training.standardise and not getattr(T, "measured", False):
         measure(T, stack(tasks))
 

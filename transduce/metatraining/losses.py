@@ -34,7 +34,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from ..types import TransduceError
-from .learner import Batch, Learner
+from .learner import Batch, Learner, fitted
 
 LEAST = 1e-3  # least variation of the queries of a task in units of that of its examples
 LARGEST_LOG = 6.0  # tasks with a larger logarithm have no gradient
@@ -62,7 +62,7 @@ class Episode:
     def __call__(
         self, v: Tensor, u: Tensor, v_query: Tensor, u_query: Tensor, x: Tensor | None = None
     ) -> Float[Tensor, "b _"]:
-        T = self.T
+        T = fitted(self.T, v[0], u[0], x)
         target = T.U.encode(u, x)
         kept = T.condition(T.V.encode(v, x), target)
         coefficients = T.query(kept, T.V.encode(v_query, x))[-1]
@@ -221,6 +221,7 @@ class LogAboutMean(Loss):
         self, T: Learner, batch: Batch, left_out: bool, mean: Callable[[Tensor], Tensor]
     ) -> Float[Tensor, ""]:
         v, u, x = batch["v"], batch["u"], batch.get("x")
+        T = fitted(T, v[0], u[0], x)
         fits = T.condition(T.V.encode(v, x), T.U.encode(u, x))
         target = T.U.encode(batch["u_query"], x)
         answers = T.query(fits, T.V.encode(batch["v_query"], x))[-1]

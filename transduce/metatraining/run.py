@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
+from collections.abc import Sequence
 from copy import deepcopy
 from typing import cast
 
@@ -30,9 +31,15 @@ class Objective(nn.Module):
         self.trained = loss.trained_part(T)
         self._given = (T, loss, left_out, fabric)  # a tuple, so that T is not a submodule
 
-    def forward(self, **batch: Tensor) -> Tensor:
+    def forward(self, batches: Sequence[Batch]) -> Tensor:
+        """The mean of the loss over all tasks."""
         T, loss, left_out, fabric = self._given
-        return loss(T, batch, left_out, fabric.all_reduce)
+        tasks = sum(len(batch["v"]) for batch in batches)
+        parts = (
+            loss(T, batch, left_out, fabric.all_reduce) * (len(batch["v"]) / tasks)
+            for batch in batches
+        )
+        return torch.stack(list(parts)).sum()
 
 
 class Averaged:
@@ -87,14 +94,14 @@ class Run:
         objective = Objective(self.T, self.training.objective, self.training.left_out, self.fabric)
         self.objective, *self.optimisers = self.fabric.setup(objective, *self.optimisers)
 
-    def advance(self, batch: Batch) -> float:
+    def advance(self, batches: Sequence[Batch]) -> float:
         """Take one step of descent; returns the loss before it."""
         factor = self.training.factor(self.step)
         for optimiser, rates in zip(self.optimisers, self.rates, strict=True):
             optimiser.zero_grad()
             for group, rate in zip(optimiser.param_groups, rates, strict=True):
                 group["lr"] = factor * rate
-        loss: Tensor = self.objective(**batch)
+        loss: Tensor = self.objective(batches)
         self.fabric.backward(loss)
         norm = nn.utils.clip_grad_norm_(self.T.parameters(), self.training.clip)
         if not torch.isfinite(norm):

@@ -5,6 +5,8 @@ tasks, and p processes with t tasks each draw those of one process with p t."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 from torch import Tensor
 
@@ -30,8 +32,8 @@ def stack(tasks: list[Task]) -> Batch:
     return batch if x is None else {**batch, "x": to_tensor(x, "x")}
 
 
-def draw(family: OperatorFamily, training: Training, step: int, rank: int = 0) -> Batch:
-    """The tasks that process `rank` sees at a step."""
+def draw(family: OperatorFamily, training: Training, step: int, rank: int = 0) -> list[Batch]:
+    """The tasks that process `rank` sees at a step, a batch for each shape of functions."""
     low, high = training.n
     share, noisy, level = torch.rand(
         3, generator=generator_for("train", training.seed, step)
@@ -40,7 +42,7 @@ def draw(family: OperatorFamily, training: Training, step: int, rank: int = 0) -
     numbers = range(rank * training.tasks, (rank + 1) * training.tasks)
     generators = [generator_for("train", training.seed, step, i) for i in numbers]
     try:
-        batch = stack([family.sample_task(n, training.queries, g) for g in generators])
+        tasks = [family.sample_task(n, training.queries, g) for g in generators]
     except TransduceError as error:
         raise TransduceError(
             f"at step {step}, batch seed {seed_for('train', training.seed, step)}: {error}"
@@ -48,10 +50,22 @@ def draw(family: OperatorFamily, training: Training, step: int, rank: int = 0) -
     if noisy < training.noise:
         noises = [generator_for("train", training.seed, step, i, 1) for i in numbers]
         relative = 10 ** (2 * level - 3)
-        batch["u"] = torch.stack(
-            [with_noise(u, relative, g) for u, g in zip(batch["u"], noises, strict=True)]
-        )
-    return batch
+        tasks = [_noisy(task, relative, g) for task, g in zip(tasks, noises, strict=True)]
+    alike: dict[tuple[tuple[int, ...], ...], list[Task]] = {}
+    for task in tasks:
+        alike.setdefault((task.examples.v.shape, task.examples.u.shape), []).append(task)
+    return [stack(group) for group in alike.values()]
+
+
+def moved(batch: Batch, like: Tensor) -> Batch:
+    """The batch in the precision and on the device of a tensor."""
+    return {name: values.to(like) for name, values in batch.items()}
+
+
+def _noisy(task: Task, level: float, generator: torch.Generator) -> Task:
+    examples = task.examples
+    u = with_noise(to_tensor(examples.u, "u"), level, generator)
+    return Task(replace(examples, u=u), task.queries)
 
 
 def with_noise(u: Tensor, level: float, generator: torch.Generator) -> Tensor:

@@ -11,7 +11,7 @@ from ..types import OperatorFamily, TransduceError
 from .learner import Batch, Learner
 from .losses import LOSSES, Loss, loss_name
 from .options import Training
-from .tasks import stack
+from .tasks import moved, stack
 
 
 def described(family: object) -> str:
@@ -60,5 +60,4 @@ def validation_tasks(family: OperatorFamily, training: Training) -> list[Batch]:
 @torch.no_grad()
 def validate(T: Learner, tasks: list[Batch], loss: str | Loss) -> float:
     """The error on the validation tasks, as the loss measures it."""
-    moved = [{key: value.to(T.spread) for key, value in task.items()} for task in tasks]
-    return LOSSES[loss_name(loss)]().validate(T, moved)
+    return LOSSES[loss_name(loss)]().validate(T, [moved(task, T.spread) for task in tasks])

@@ -21,7 +21,7 @@ from ..transducer import Transducer
 from .labelled import of_domain
 
 CURVE_POINTS = 80  # of the grid of curve networks
-FIELD_POINTS = 32  # along each axis of the grid of field networks
+FIELD_POINTS = 24  # at most, along each axis of the grid of field networks
 
 
 def curves(

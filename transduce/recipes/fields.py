@@ -9,7 +9,7 @@ from typing import Any
 from ..families import RandomFieldOperators
 from ..families.random_field_operators import HELD_OUT, VariedFields
 from ..metatraining import Training
-from ..stacking import OnFieldGrids, ThroughFieldGrids
+from ..stacking import OnFieldGrids
 from ..storage import StoredFamily
 from ..types import OperatorFamily
 from .general import GeneralRecipe
@@ -30,22 +30,22 @@ class FieldsRecipe(GeneralRecipe):
     sizes: tuple[int, int] = (2, 80)
 
     def tasks(self, path: Path) -> OperatorFamily:
-        """Stored operators with the symmetries of the square, some of them on coarse grids."""
-        return ThroughFieldGrids(VariedFields(StoredFamily(path)))
+        """Stored operators with the symmetries of the square, on grids of 10 to 24 points."""
+        return OnFieldGrids(VariedFields(StoredFamily(path)), (10, 24))
 
 
 GENERAL_FIELDS = FieldsRecipe(
     name="general-fields",
     domain="curves",
-    model={"model": "fields", "V": OWN, "U": OWN, "channels": 24},
+    model={"model": "fields", "V": OWN, "U": OWN, "channels": 32},
     family=RandomFieldOperators(),
     validation=RandomFieldOperators(mechanisms=HELD_OUT),
     training=Training(
-        steps=7_000,
+        steps=12_000,
         lr=2e-3,
         muon_lr=0.0,
         tasks=3,
-        n=(2, 24),
+        n=(2, 32),
         queries=4,
         warmup=100,
         loss="log_about_mean",
@@ -54,6 +54,6 @@ GENERAL_FIELDS = FieldsRecipe(
         checkpoint_every=50,
         validation_tasks=24,
     ),
-    operators=1_800,
+    operators=3_000,
     examples=44,
 )

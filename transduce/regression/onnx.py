@@ -33,11 +33,6 @@ def export(O: RegressedOperator, path: PathLike, force: bool) -> Exported:
     """
     check_writable(path, force, (".onnx",))
     engine, pairs = O.engine, O.pairs
-    if pairs.v.layout.axes or pairs.u.layout.axes:
-        raise TransduceError(
-            "an operator between fields as an ONNX graph; expected curves or numbers. Keep it in "
-            "Python: O.save writes it, and transduce.load reads it."
-        )
     if not isinstance(engine, GeneralEngine):
         raise TransduceError(
             f"exporting the model {O.model!r} through regress; expected the general model. "
@@ -83,9 +78,8 @@ def _arranged(f: Tensor, parameters: Tensor | None, like: Functions, V: Space) -
     f = f.reshape(f.shape[0], layout.channels, layout.points)
     if layout.grid is not None and layout.grid.flipped:
         f = f.flip(-1)
-    if parameters is not None:
-        return torch.cat([f.flatten(1), parameters], 1)
-    return f if V.channels > 1 else f.flatten(1)
+    vectors = f.flatten(1)
+    return V.unflattened(vectors if parameters is None else torch.cat([vectors, parameters], 1))
 
 
 def _restored(c: Tensor, like: Functions) -> Tensor:

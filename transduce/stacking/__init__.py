@@ -5,6 +5,5 @@ from .fitting import fit_trust as fit_trust
 from .fitting import ratio_to_best as ratio_to_best
 from .grids import OnCurveGrids as OnCurveGrids
 from .grids import OnFieldGrids as OnFieldGrids
-from .grids import ThroughFieldGrids as ThroughFieldGrids
 from .records import Records as Records
 from .records import collect as collect

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from ..random_fields import uniform
-from ..spaces import Gridded, Resample, Sampled, SampledFields
 from ..spaces.splines import spline_matrix
 from ..types import ExampleSet, OperatorFamily, Task, to_tensor
+
+Change = Callable[[Tensor], Tensor]
 
 
 def log_uniform(bounds: tuple[int, int], generator: torch.Generator) -> int:
@@ -37,13 +39,15 @@ class OnCurveGrids:
         task = self.family.sample_task(n, m, generator)
         v, u = (log_uniform(self.points, generator) for _ in range(2))
         u = v if uniform(0.0, 1.0, generator) < 2 / 3 else u
-        return moved(task, Sampled(v), Sampled(u))
+        x_v, x_u = (torch.linspace(0, 1, points, dtype=torch.float64) for points in (v, u))
+        return on_grids(task, lambda f: _interpolated(f, x_v), lambda f: _interpolated(f, x_u))
 
 
 @dataclass(frozen=True)
 class OnFieldGrids:
     """Fields on random uniform grids, which v and u share in two draws of three. Channels of zeros
-    are left out.
+    are left out. Coarser grids hold the nearest stored points, so that steps stay steps; in one
+    draw of two they leave out a part of their last cells, as grids of cells do.
 
     Args:
         family: tasks on one uniform grid of [0, 1]^2.
@@ -58,33 +62,17 @@ class OnFieldGrids:
         task = without_empty_channels(self.family.sample_task(n, m, generator))
         v, u = ([log_uniform(self.points, generator) for _ in "xy"] for _ in range(2))
         u = v if uniform(0.0, 1.0, generator) < 2 / 3 else u
-        return moved(task, SampledFields(*v), SampledFields(*u))
+        cell = 1 / max(v) if uniform(0.0, 1.0, generator) < 1 / 2 else 0.0
+        ends = [[uniform(0.0, cell, generator) for _ in range(2)] for _ in "xy"]
 
+        def change(points: list[int]) -> Change:
+            places = [
+                torch.linspace(first, 1 - last, number, dtype=torch.float64)
+                for (first, last), number in zip(ends, points, strict=True)
+            ]
+            return lambda f: _field_at(f, places)
 
-@dataclass(frozen=True)
-class ThroughFieldGrids:
-    """Fields that are known on coarser grids: a share of the tasks is moved to another grid, and
-    back by splines. So a model on one grid learns what a coarse one leaves of a field.
-
-    Args:
-        family: tasks on one uniform grid of [0, 1]^2.
-        share: of the tasks.
-        points: least and largest number of points along an axis.
-    """
-
-    family: OperatorFamily
-    share: float = 0.4
-    points: tuple[int, int] = (12, 32)
-
-    def sample_task(self, n: int, m: int, generator: torch.Generator) -> Task:
-        """A task of the family, on its own grid."""
-        task = self.family.sample_task(n, m, generator)
-        if uniform(0.0, 1.0, generator) > self.share:
-            return task
-        own = SampledFields(*to_tensor(task.examples.v, "v").shape[-2:])
-        points = log_uniform(self.points, generator)
-        coarse = SampledFields(points, points)
-        return moved(moved(task, coarse, coarse), own, own)
+        return on_grids(task, change(v), change(u))
 
 
 def without_empty_channels(task: Task) -> Task:
@@ -101,21 +89,28 @@ def without_empty_channels(task: Task) -> Task:
     return Task(ExampleSet(v, u), ExampleSet(q, w))
 
 
-def moved(task: Task, V: Gridded, U: Gridded) -> Task:
-    """The task on the grids of two spaces."""
-
-    def onto(f: object, name: str, space: Gridded) -> Tensor:
-        values = to_tensor(f, name)
-        return _interpolation(values, space)(values.double()).to(values)
+def on_grids(task: Task, of_v: Change, of_u: Change) -> Task:
+    """The task with other v and u."""
 
     def pairs(given: ExampleSet) -> ExampleSet:
-        return ExampleSet(onto(given.v, "v", V), onto(given.u, "u", U))
+        return ExampleSet(of_v(to_tensor(given.v, "v")), of_u(to_tensor(given.u, "u")))
 
     return Task(pairs(task.examples), pairs(task.queries))
 
 
-def _interpolation(f: Tensor, space: Gridded) -> Resample:
-    """The map from a uniform grid, that of f, to that of a space."""
-    points = f.shape[-len(space.grid) :]
-    uniform = (tuple(torch.linspace(0, 1, k).double().tolist()) for k in points)
-    return Resample(*map(spline_matrix, uniform, space.axes))
+def _field_at(f: Tensor, places: Sequence[Tensor]) -> Tensor:
+    """Fields at positions along each axis; at the nearest stored ones, where these are more."""
+    for axis, x in zip((-2, -1), places, strict=True):
+        last = f.shape[axis] - 1
+        if len(x) <= f.shape[axis]:
+            f = f.index_select(axis, (x * last).round().long())
+        else:
+            f = _interpolated(f.movedim(axis, -1), x).movedim(-1, axis)
+    return f
+
+
+def _interpolated(f: Tensor, x: Tensor) -> Tensor:
+    """Functions on a uniform grid of [0, 1] at other positions, by splines."""
+    own = torch.linspace(0, 1, f.shape[-1], dtype=torch.float64)
+    matrix = spline_matrix(tuple(own.tolist()), tuple(x.tolist()))
+    return (f.double() @ matrix.T).to(f)
