@@ -158,10 +158,72 @@ def test_long_tables_without_ids_and_with_two_grids(table):
 
 def test_long_tables_on_different_grids(table):
     rows = long_frame()
+    other = rows.copy()
+    other.loc[17, "x"] += 0.01
     with pytest.raises(TransduceError, match=r"other positions for c than for a.*interpolate"):
-        read_examples(table(rows.drop(index=17).to_csv(index=False)))
+        read_examples(table(other.to_csv(index=False)))
+    few = rows.drop(index=[1, 10, 19, 28])  # a point of most functions
+    with pytest.raises(TransduceError, match=r"other positions for"):
+        read_examples(table(few.to_csv(index=False)))
     with pytest.raises(TransduceError, match=r"two rows at one position of b"):
         read_examples(table(pd.concat([rows, rows[9:10]]).to_csv(index=False)))
+
+
+@pytest.mark.parametrize("name", ["id", "beam"])
+def test_points_that_long_tables_lack_are_missing_values(table, name):
+    rows = pd.DataFrame({name: np.repeat(list("abcdef"), 9), "t": np.tile(np.arange(9.0), 6)})
+    rows = rows.assign(v=np.arange(54.0), u=-np.arange(54.0))
+    pairs = read_examples(table(rows.drop(index=17).to_csv(index=False)))
+    expected = np.arange(54.0).reshape(6, 9)
+    expected[1, 8] = np.nan
+    np.testing.assert_array_equal(pairs.v, expected)
+    np.testing.assert_array_equal(pairs.u, -expected)
+
+
+@pytest.fixture
+def spectra(tmp_path):
+    """Two files with a wavelength in each row and a sample in each column."""
+    wavelengths = np.linspace(1100, 2500, 15)
+    v = np.random.default_rng(0).normal(size=(6, 15))
+    for name, f in (("a", v), ("b", 2 * v)):
+        frame = pd.DataFrame(f.T, wavelengths, [f"s{j}" for j in range(6)])
+        frame.to_csv(tmp_path / f"{name}.csv", index_label="wavelength (nm)")
+    return tmp_path, v, wavelengths
+
+
+def test_functions_in_columns_after_positions(spectra):
+    folder, v, x = spectra
+    with pytest.warns(UserWarning, match="is read as positions, and each further column"):
+        pairs = read_examples(folder / "a.csv", outputs=folder / "b.csv")
+    np.testing.assert_array_equal(pairs.v, v)
+    np.testing.assert_array_equal(pairs.u, 2 * v)
+    with opened(folder / "a.csv") as file:
+        assert file.layout == "columns"
+        np.testing.assert_allclose(file.fetch("x"), x)
+        np.testing.assert_allclose(file.fetch("wavelength (nm)"), x)
+
+
+@pytest.mark.parametrize("header", ["energy,", "", None])
+def test_functions_in_columns_by_request(spectra, header):
+    """Whatever the first column is called, and without a header."""
+    folder, v, x = spectra
+    for name in "ab":
+        path = folder / f"{name}.csv"
+        first, *rest = path.read_text().splitlines()
+        lines = rest if header is None else [first.replace("wavelength (nm),", header), *rest]
+        if header == "":
+            lines = [lines[0], *(line.partition(",")[2] for line in rest)]
+        path.write_text("\n".join(lines))
+    pairs = read_examples(folder / "a.csv", outputs=folder / "b.csv", columns=True)
+    np.testing.assert_array_equal(pairs.v, v)
+    np.testing.assert_array_equal(pairs.u, 2 * v)
+
+
+def test_a_study_with_a_wavelength_for_each_run(spectra):
+    folder, v, x = spectra
+    choice = Choice(u="s", parameters=("wavelength",))
+    with opened_pairs(folder / "a.csv", choice) as file:
+        assert file.fetch("u").shape == (15, 6)
 
 
 def test_missing_values_stay(table):

@@ -33,11 +33,11 @@ def opened_pairs(path: PathLike, choice: Choice) -> Iterator[OpenFile]:
     """
     with ExitStack() as stack:
         names = replace(choice, u=None) if choice.outputs else choice
-        first = _with_examples_as_rows(stack.enter_context(opened(path)), names)
+        first = _laid_out(stack.enter_context(opened(path)), names)
         if choice.outputs is None:
             yield _renamed(first, pair_roles(first, choice), choice.columns)
             return
-        second = stack.enter_context(opened(choice.outputs))
+        second = _laid_out(stack.enter_context(opened(choice.outputs)), replace(choice, v=None))
         one = _renamed(first, input_roles(first, choice), choice.columns)
         other = _renamed(second, output_roles(second, choice), choice.columns)
         yield _joined(one, other)
@@ -55,20 +55,26 @@ def opened_queries(
         wanted: the names of the parameters of the examples, if they have names.
         functions: whether the examples have functions v.
     """
-    with opened(path) as file:
+    with opened(path) as given:
+        file = _laid_out(given, replace(choice, u=None))
         roles = query_roles(file, choice, wanted, functions)
         yield _renamed(file, roles, choice.columns)
 
 
-def _with_examples_as_rows(file: OpenFile, choice: Choice) -> OpenFile:
-    """The file. A table that looks long is a wide one if the user names parameters, or outputs and
-    nothing is left to be v but a column of positions."""
-    if file.layout != "long" or file.as_wide is None:
+def _laid_out(file: OpenFile, choice: Choice) -> OpenFile:
+    """The file, its table read as the user says. A table that looks long, or has positions first,
+    has an example in each row if the user names parameters, or outputs and nothing is left to be v
+    but a column of positions."""
+    if file.as_layout is None:
+        return file
+    if choice.columns:
+        return file.as_layout("columns")
+    if file.layout not in ("long", "columns"):
         return file
     outputs = set((choice.u or "").split(","))
     alone = bool(file.guesses) or set(file.columns or ()) <= outputs
     study = choice.v is None and choice.u is not None and alone
-    return file.as_wide() if choice.parameters or study else file
+    return file.as_layout("wide") if choice.parameters or study else file
 
 
 def _renamed(file: OpenFile, roles: Roles, columns: bool) -> OpenFile:
@@ -77,8 +83,9 @@ def _renamed(file: OpenFile, roles: Roles, columns: bool) -> OpenFile:
     Args:
         file: the file.
         roles: what its variables are.
-        columns: whether functions are the columns of arrays.
+        columns: whether functions are the columns of arrays. Tables know that already.
     """
+    columns = columns and not file.layout
     for note in file.guesses + roles.notes:
         warnings.warn(note, stacklevel=2)
     structs = {name: in_struct(file, name) for name in RESERVED if name not in file.names}

@@ -18,6 +18,7 @@ LEVELS = 5  # categories that are listed
 LAYOUTS = {
     "wide": "a table with a row for each function",
     "long": "a table with a row for each point",
+    "columns": "a table with a column for each function",
     "marked": "a table with a function in each row, and first what it is",
 }
 

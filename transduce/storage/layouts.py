@@ -2,13 +2,14 @@
 
 wide    one row for each function: v_0, v_1, ..., u_0, u_1, ...; a leading column may label rows
 long    one row for each point: id, x, v, u
+columns one column for each function, after a column of positions: wavelength, s1, s2, ...
 marked  one row for each function, whose first cell says what it is: v, u or v_query
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
+FEW = 8  # rows that positions have at least
+AXES = {"wavelength", "wavelengths", "wavenumber", "wavenumbers", "nm"}  # of spectra
+
 Rows = tuple[str, dict[str, np.ndarray]]
 
 
@@ -39,7 +43,8 @@ class Contents:
         whole: the name of the variable of all columns, for files that hold one variable.
         notes: how the table was read.
         guesses: how it was read where that may be wrong.
-        layout: "wide", "long" or "marked".
+        layout: "wide", "long", "marked" or "columns".
+        position: the name of the column that became the positions x, or "".
         functions: the names of the variables of many columns.
         singles: the names of the columns that may be parameters.
         counts: the names of the columns of integers that label rows.
@@ -49,6 +54,7 @@ class Contents:
     candidates: tuple[str, ...]
     whole: str | None
     layout: str
+    position: str = ""
     notes: tuple[str, ...] = ()
     guesses: tuple[str, ...] = ()
     functions: tuple[str, ...] = ()
@@ -56,22 +62,49 @@ class Contents:
     counts: tuple[str, ...] = ()
 
 
-def contents_of(table: Table, wide: bool = False) -> Contents:
-    """The variables of a table.
+def contents_of(table: Table, layout: str = "") -> tuple[Table, Contents]:
+    """A table with an example in each row, or in several, and its variables.
 
     Args:
         table: the table.
-        wide: whether each row is an example, even if the table looks like a long one.
+        layout: "wide" if each row is an example and "columns" if each column is, whatever the
+            table looks like; default: as it looks.
     """
-    if _is_marked(table):
-        return _marked(table)
+    if layout == "columns" or (not layout and _has_functions_in_columns(table)):
+        note = (
+            f"{table.called(0)!r} of {table.path} is read as positions, and each further column as "
+            "a function. If each row is an example, name what is a parameter (--parameters)."
+        )
+        guesses = () if layout else (note,)
+        other = table.transposed()
+        found = replace(_wide(other), layout="columns", notes=(), guesses=guesses)
+        return other, replace(
+            found, position=table.called(0) if table.starts_with_positions else ""
+        )
+    return table, _marked(table) if _is_marked(table) else _in_rows(table, layout == "wide")
+
+
+def _has_functions_in_columns(table: Table) -> bool:
+    """Whether the first column has positions, by its name, and the others are counted."""
+    if table.names is None or len(table.values) < FEW or not table.starts_with_positions:
+        return False
+    if label_of(table.names[0]).name.strip().lower() not in AXES or len(table.text):
+        return False
+    others = table.variables(list(range(1, table.width)))
+    x = others[0].x if len(others) == 1 else None
+    return x is not None and bool((np.diff(x) == 1).all())
+
+
+def _in_rows(table: Table, wide: bool) -> Contents:
+    """The variables of a table with an example in each row, or a point."""
     pivoted = None if wide else read_long(table)
     if pivoted is not None:
-        arrays, notes = pivoted
+        arrays, position, notes = pivoted
         names = tuple(name for name in arrays if name not in RESERVED)
         made = {name: partial(_same, array) for name, array in arrays.items()}
         guesses = notes if notes and len(arrays[names[0]]) == 1 else ()
-        return Contents(made, names, None, "long", () if guesses else notes, guesses)
+        said = () if guesses else notes
+        return Contents(made, names, None, "long", position, said, guesses)
     return _wide(table)
 
 
@@ -100,7 +133,7 @@ def _wide(table: Table) -> Contents:
     names = tuple(one.name for one in candidates)
     notes, guesses = _notes(table, label)
     guesses = table.notes + guesses
-    return Contents(arrays, names, whole, "wide", notes, guesses, curves, singles, counts)
+    return Contents(arrays, names, whole, "wide", "", notes, guesses, curves, singles, counts)
 
 
 def frame_maker(table: Table) -> Callable[[Sequence[str]], pd.DataFrame]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from jaxtyping import Int
 
 from ..inputs.messages import few
 from ..types import TransduceError
@@ -30,11 +31,13 @@ POSITIONS = {
     *("freq", "depth", "height", "altitude", "hour", "minute", "second", "distance", "date"),
     *("datetime", "timestamp", "point", "angle", "theta", "energy", "s", "grid", "coordinate"),
 }
+FEW, ALIKE = 8, 0.8  # points of a function, and share of functions that have all of them
 DATES = {"time", "date", "datetime", "timestamp"}
 
 
-def read_long(table: Table) -> tuple[dict[str, xr.DataArray], tuple[str, ...]] | None:
-    """The functions of a long table and what to tell the user; None if the table is wide."""
+def read_long(table: Table) -> tuple[dict[str, xr.DataArray], str, tuple[str, ...]] | None:
+    """The functions of a long table, the name of the column of positions and what to tell the user;
+    None if the table is wide."""
     if table.names is None:
         return None
     x_column = _first_called(table, POSITIONS)
@@ -50,18 +53,17 @@ def read_long(table: Table) -> tuple[dict[str, xr.DataArray], tuple[str, ...]] |
         return None
     names, places = np.unique(labels, return_index=True)
     names = names[np.argsort(places)]
-    order = _order(labels, names, x, table)
-    grid = x[order[: len(order) // len(names)]]
+    order, grid = _order(labels, names, x, table)
     dims = "row" if id_column is None else label_of(table.names[id_column]).name
     rows = (dims if dims != "x" else "row", names)
     notes = _notes(table, x_column, id_column, len(names))
-    return _arrays(table, values, order, rows, grid), notes
+    return _arrays(table, values, order, rows, grid), table.called(x_column), notes
 
 
 def _arrays(
     table: Table,
     values: list[int],
-    order: np.ndarray,
+    order: Int[np.ndarray, "functions points"],
     rows: tuple[str, np.ndarray],
     grid: np.ndarray,
 ) -> dict[str, xr.DataArray]:
@@ -72,7 +74,7 @@ def _arrays(
     arrays, everywhere = {}, True
     for column in values:
         parts = label_of(table.called(column))
-        numbers = table.numbers((column,))[order, 0].reshape(len(labels), len(grid))
+        numbers = np.where(order < 0, np.nan, table.numbers((column,))[order, 0])
         there = ~np.isnan(numbers).all(0)
         everywhere = everywhere and bool(there.all())
         key = table.called(column) if parts.place else parts.name
@@ -121,9 +123,12 @@ def _is_doubtful(
     _, code, counts = np.unique(labels, return_inverse=True, return_counts=True)
     if id_column is not None and label_of(table.called(id_column)).name.strip().lower() in IDS:
         return bool(counts.max() < 2 < len(counts))
-    if counts.min() < 2 or counts.min() < counts.max():
+    usual = np.bincount(counts).argmax()
+    complete = counts == usual
+    if counts.min() < 2 or not (complete.all() or (usual >= FEW and complete.mean() >= ALIKE)):
         return True
-    groups = x[np.lexsort((x, code))].reshape(len(counts), -1)
+    order = np.lexsort((x, code))
+    groups = x[order[complete[code[order]]]].reshape(-1, usual)
     return bool((groups != groups[0]).any())
 
 
@@ -137,8 +142,11 @@ def _by_blocks(x: np.ndarray) -> np.ndarray:
     return np.maximum(np.cumsum(x == x[0]) - 1, 0)
 
 
-def _order(labels: np.ndarray, names: np.ndarray, x: np.ndarray, table: Table) -> np.ndarray:
-    """The rows sorted by function and position, if all functions have the same positions."""
+def _order(
+    labels: np.ndarray, names: np.ndarray, x: np.ndarray, table: Table
+) -> tuple[Int[np.ndarray, "functions points"], np.ndarray]:
+    """The row of each function and position, -1 if there is none, and the positions. At least half
+    of the functions must have all of them."""
     codes = {name: i for i, name in enumerate(names.tolist())}
     code = np.array([codes[label] for label in labels.tolist()])
     order = np.lexsort((x, code))
@@ -150,15 +158,21 @@ def _order(labels: np.ndarray, names: np.ndarray, x: np.ndarray, table: Table) -
             f"{table.path} has two rows at one position of {few(repeated)}; expected one for each "
             "function and position. Remove one, or write fields of two variables as .nc."
         )
-    other = [str(n) for n, f in zip(names, sorted_x, strict=True)
-             if not np.array_equal(f, sorted_x[0])]  # fmt: skip
-    if other:
+    grid = max(sorted_x, key=len)
+    complete = [np.array_equal(f, grid) for f in sorted_x]
+    inside = [bool(np.isin(f, grid).all()) for f in sorted_x]
+    if 2 * sum(complete) < len(names) or not all(inside):
+        wrong = complete if all(inside) else inside
+        first = names[complete.index(True)]
+        other = [str(name) for name, right in zip(names, wrong, strict=True) if not right]
         raise TransduceError(
-            f"{table.path} has other positions for {few(other)} than for {names[0]} "
-            f"({len(sorted_x[0])} points); expected the same for all. Functions on different "
-            "points are not supported: interpolate them to common points."
+            f"{table.path} has other positions for {few(other)} than for {first} ({len(grid)} "
+            "points); expected the same for all. Functions on different points are not supported: "
+            "interpolate them to common points."
         )
-    return order
+    rows = np.full((len(names), len(grid)), -1)
+    rows[code[order], np.searchsorted(grid, x[order])] = order
+    return rows, grid
 
 
 def _notes(table: Table, x_column: int, id_column: int | None, n: int) -> tuple[str, ...]:

@@ -76,15 +76,17 @@ def several(file: OpenFile, role: str | None = None) -> MissingVariableError:
         )
     names = [one.name for one in found] or ["NAME"]
     held = f"it has {listed(found) or 'none'}"
+    alone = file.layout == "long" and len(found) > 2 and found[0].shape[0] == 1
+    hint = " If each column is a function, give --columns." if alone else ""
     if role is not None:
         return MissingVariableError(
             f"{file.path} has no variable called {role}; {held}. Name it, like --{role} "
-            f"{names[0]}, or call it {role}."
+            f"{names[0]}, or call it {role}.{hint}"
         )
     study = " If the inputs are single columns, --u is enough." if file.singles else ""
     return MissingVariableError(
         f"{file.path} has no variables called v and u; {held}. Name them, like --v {names[0]} --u "
-        f"{names[-1]}, or call them v and u.{study}"
+        f"{names[-1]}, or call them v and u.{study}{hint}"
     )
 
 

@@ -59,12 +59,13 @@ class OpenFile:
         whole: for tables whose columns are single numbers, the variable of all columns.
         notes: how the file was read.
         guesses: how it was read where that may be wrong, of which users are warned.
-        layout: for tables, "wide", "long" or "marked".
+        position: for tables, the column that became the positions x, or "".
+        layout: for tables, "wide", "long", "marked" or "columns".
         functions: for tables, the variables of many columns.
         singles: for tables, the columns that may be parameters; for chosen files, those that are.
         counts: for tables, the columns of integers that label rows and are no parameters.
         frame: for tables with a header, reads columns of some names.
-        as_wide: for tables, the same with an example in each row.
+        as_layout: for tables, the same with an example in each row ("wide") or column ("columns").
     """
 
     path: Path
@@ -76,12 +77,13 @@ class OpenFile:
     whole: str | None = None
     notes: tuple[str, ...] = ()
     guesses: tuple[str, ...] = ()
+    position: str = ""
     layout: str = ""
     functions: tuple[str, ...] = ()
     singles: tuple[str, ...] = ()
     counts: tuple[str, ...] = ()
     frame: Callable[[Sequence[str]], pd.DataFrame] | None = None
-    as_wide: Callable[[], OpenFile] | None = None
+    as_layout: Callable[[str], OpenFile] | None = None
 
     def parameters(self) -> pd.DataFrame | Array | None:
         """The parameters of each row: single columns, or a variable of that name; or None."""
@@ -91,6 +93,7 @@ class OpenFile:
 
     def fetch(self, name: str) -> Array:
         """The variable of this name."""
+        name = "x" if name == self.position and name not in self.names else name
         if name not in self.names:
             raise MissingVariableError(
                 f"{self.path} has no variable {name!r}; it has "

@@ -76,6 +76,25 @@ class Table:
                 raise self.not_a_number(column)
         return self.values[:, list(columns)]
 
+    @property
+    def starts_with_positions(self) -> bool:
+        """Whether the numbers of the first column ascend or descend."""
+        steps = np.diff(self.values[:, 0])
+        return len(steps) > 0 and bool((steps > 0).all() or (steps < 0).all())
+
+    def transposed(self) -> Table:
+        """The table with a row for each column, labelled by its name. Positions in the first column
+        become names."""
+        first = int(self.starts_with_positions)
+        columns = tuple(range(first, self.width))
+        rows = self.numbers(columns).T
+        places = [str(x) for x in (self.values[:, 0] if first else range(len(self.values)))]
+        if self.names is None:
+            return Table(self.path, places if first else None, rows)
+        labels = np.array([self.called(j) for j in columns])
+        values = np.column_stack([np.full(len(rows), np.nan), rows])
+        return Table(self.path, ["function", *places], values, {0: labels}, {0: 0})
+
     def not_a_number(self, column: int) -> TransduceError:
         """The error for a column that should hold numbers and holds some text."""
         wrong = self.wrong.get(column, 0)

@@ -19,14 +19,15 @@ def open_text(path: Path, most: int | None) -> Iterator[OpenFile]:
     yield table_file(table_of(read_cells(path, most)))
 
 
-def table_file(table: Table, wide: bool = False) -> OpenFile:
+def table_file(given: Table, layout: str = "") -> OpenFile:
     """A table as an open file.
 
     Args:
-        table: the table.
-        wide: whether each row is an example, even if the table looks like a long one.
+        given: the table.
+        layout: "wide" if each row is an example and "columns" if each column is, whatever the
+            table looks like; default: as it looks.
     """
-    found = contents_of(table, wide)
+    table, found = contents_of(given, layout)
 
     def describe(name: str) -> Description:
         return describe_array(name, found.arrays[name](), coordinate=name == "x")
@@ -40,10 +41,11 @@ def table_file(table: Table, wide: bool = False) -> OpenFile:
         whole=found.whole,
         notes=found.notes,
         guesses=found.guesses,
+        position=found.position,
         layout=found.layout,
         functions=found.functions,
         singles=found.singles,
         counts=found.counts,
         frame=None if table.names is None else frame_maker(table),
-        as_wide=lambda: table_file(table, wide=True),
+        as_layout=lambda layout: table_file(given, layout),
     )
