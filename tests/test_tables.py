@@ -206,7 +206,7 @@ def test_functions_in_columns_after_positions(spectra):
 @pytest.mark.parametrize("header", ["energy,", "", None])
 def test_functions_in_columns_by_request(spectra, header):
     """Whatever the first column is called, and without a header."""
-    folder, v, x = spectra
+    folder, v, _ = spectra
     for name in "ab":
         path = folder / f"{name}.csv"
         first, *rest = path.read_text().splitlines()
@@ -220,7 +220,7 @@ def test_functions_in_columns_by_request(spectra, header):
 
 
 def test_a_study_with_a_wavelength_for_each_run(spectra):
-    folder, v, x = spectra
+    folder, _, _ = spectra
     choice = Choice(u="s", parameters=("wavelength",))
     with opened_pairs(folder / "a.csv", choice) as file:
         assert file.fetch("u").shape == (15, 6)
