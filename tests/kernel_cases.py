@@ -270,8 +270,8 @@ def tuned(kind: str, profile: str, V: Space = CURVES[0]) -> TunedRidge:
     return TunedRidge(Comparison(Metric(V, kind), profile))
 
 
-def scaled(profile: str, own: int = 0) -> ScaledRidge:
-    return ScaledRidge(Scales(Values(4), profile), own)
+def scaled(own: int = 0) -> ScaledRidge:
+    return ScaledRidge(Scales(Values(4)), own)
 
 
 def numbers(kappa: Kappa) -> Problem:
@@ -369,9 +369,8 @@ CASES = [
         ("TunedRidge, gaussian", lambda: curves(tuned("columns", "gaussian")), TUNED - SLOW),
         ("TunedRidge, matern", lambda: curves(tuned("slopes", "matern")), TUNED - SLOW),
         ("TunedRidge, powers", lambda: curves(tuned("scales", "powers")), BOUNDED),
-        ("ScaledRidge", lambda: numbers(scaled("product")), SCALED),
-        ("ScaledRidge, additive", lambda: numbers(scaled("additive")), SCALED - SLOW),
-        ("ScaledRidge, components", lambda: numbers(scaled("product", 2)), COMPONENTS - SLOW),
+        ("ScaledRidge", lambda: numbers(scaled()), SCALED),
+        ("ScaledRidge, components", lambda: numbers(scaled(2)), COMPONENTS - SLOW),
         ("WindowRidge", lambda: curves(WindowRidge(*CURVES, CurveWindow(CURVES[1], 1))), TUNED),
         (
             "WindowRidge, far",

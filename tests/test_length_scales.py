@@ -5,12 +5,11 @@ import torch
 from torch.testing import assert_close
 
 from transduce.kernels.length_scales import (
+    PROFILES,
     Blocks,
+    LengthScales,
     _likelihood,
-    covariances,
     likeliest,
-    names_of,
-    split_scales,
 )
 from transduce.kernels.scaled import ScaledRidge, Scales, block_sizes
 from transduce.kernels.tuned import ridge_solutions
@@ -21,37 +20,43 @@ def uniform(n: int, p: int, seed: int) -> torch.Tensor:
     return torch.rand(n, p, generator=torch.Generator().manual_seed(seed)).double()
 
 
-def error(scales: Scales, own: int, f, p: int, n: int = 40) -> float:
+def chosen(v: torch.Tensor, u: torch.Tensor) -> LengthScales:
+    """The likeliest kernel."""
+    blocks = Blocks([1] * v.shape[1])
+    points = blocks.units(v).apply(v)
+    return likeliest(blocks.distances(points, points), points @ points.T, u - u.mean(0))
+
+
+def error(own: int, f, p: int, n: int = 40) -> float:
     """The squared error in units of the mean's."""
     v, q = uniform(n, p, 0), uniform(200, p, 1)
-    ridge = ScaledRidge(scales, own)
+    ridge = ScaledRidge(Scales(Values(p)), own)
     answer, truth = ridge.answer_task(ridge.fit_task(v, f(v)), q), f(q)
     return float((answer - truth).square().sum() / (truth - f(v).mean(0)).square().sum())
 
 
-@pytest.mark.parametrize("profile", ["product", "additive"])
 @pytest.mark.parametrize("own", [0, 3])
-def test_residuals_of_noise_are_not_smaller_than_its_errors(profile, own):
+def test_residuals_of_noise_are_not_smaller_than_its_errors(own):
     """Twenty examples can be fitted by the scales of eight columns, new ones cannot."""
     ratios = []
     for seed in range(4):
         v, u = uniform(220, 8, seed), uniform(220, 3, seed + 10)
-        ridge = ScaledRidge(Scales(Values(8), profile), own)
+        ridge = ScaledRidge(Scales(Values(8)), own)
         fit = ridge.fit_task(v[:20], u[:20])
         wrong = (ridge.answer_task(fit, v[20:]) - u[20:]).square().mean()
         ratios.append((fit.residual.square().mean() / wrong).log())
     assert torch.stack(ratios).mean().exp() > 0.75
 
 
-@pytest.mark.parametrize("profile", ["product", "additive"])
+@pytest.mark.parametrize("profile", PROFILES)
 def test_the_likelihood_has_the_derivative_that_it_states(profile):
     v, u = uniform(12, 3, 0), uniform(12, 4, 1)
     D, products = Blocks([1, 1, 1]).distances(v, v), v @ v.T
     count = 3 * (2 if profile == "additive" else 1) + 2
 
     def value(theta):
-        scales = split_scales(theta, profile, 3)
-        A = covariances(scales, D, products) + scales["ridge"] * torch.eye(12).double()
+        scales = LengthScales(profile, theta)
+        A = scales.kernel(D, products) + scales.numbers(3)["ridge"] * torch.eye(12).double()
         ones, inverse = torch.ones(12, 1).double(), torch.linalg.inv(A)
         P = inverse - inverse @ ones @ ones.T @ inverse / (ones.T @ inverse @ ones)
         determinants = torch.logdet(A) + torch.log((ones.T @ inverse @ ones)[0, 0])
@@ -68,42 +73,46 @@ def test_the_likelihood_has_the_derivative_that_it_states(profile):
 
 def test_a_column_without_effect_has_a_long_scale():
     v = uniform(40, 2, 0)
-    units = Blocks([1, 1]).units(v)
-    points = units.apply(v)
-    D, products = Blocks([1, 1]).distances(points, points), points @ points.T
-    u = torch.sin(6 * v[:, :1])
-    lengths = split_scales(likeliest("product", D, products, u - u.mean()), "product", 2)["lengths"]
+    lengths = chosen(v, torch.sin(6 * v[:, :1])).numbers(2)["lengths"]
     assert lengths[1] > 5 * lengths[0]
 
 
 def test_scales_do_not_depend_on_the_units_of_columns():
     v, u = uniform(20, 3, 0), uniform(20, 5, 1)
-    ridge = ScaledRidge(Scales(Values(3), "product"), 2)
+    ridge = ScaledRidge(Scales(Values(3)), 2)
     units = torch.tensor([1e-6, 1.0, 1e5]).double()
     one = ridge.answer_task(ridge.fit_task(v, u), v[:4] + 0.1)
     other = ridge.answer_task(ridge.fit_task(v * units + 7, u), (v[:4] + 0.1) * units + 7)
     assert_close(one, other, rtol=1e-5, atol=1e-6)
 
 
-def test_sums_of_functions_of_single_columns_need_the_additive_kernel():
+def test_sums_of_functions_of_single_columns_choose_the_additive_kernel():
     def f(v):
         return torch.stack([torch.sin(5 * v).sum(1), torch.cos(7 * v).sum(1)], 1)
 
-    product, additive = (error(Scales(Values(4), k), 0, f, 4) for k in ("product", "additive"))
-    assert additive < product / 10
+    v = uniform(40, 4, 0)
+    assert chosen(v, f(v)).profile == "additive"
+    assert error(0, f, 4) < 1e-2
+
+
+def test_functions_without_kinks_choose_the_gaussian_kernel_and_others_do_not():
+    v = uniform(60, 2, 0)
+    smooth, kinked = torch.cos(4 * v.prod(1)), (v.sum(1) - 1).abs()
+    assert chosen(v, smooth[:, None]).profile == "gaussian"
+    assert chosen(v, kinked[:, None]).profile == "matern"
 
 
 def test_components_with_different_columns_need_scales_of_their_own():
     def f(v):
         return torch.stack([10 * torch.sin(9 * v[:, 0]), torch.sin(9 * v[:, 1])], 1)
 
-    shared, own = (error(Scales(Values(2), "product"), k, f, 2) for k in (0, 2))
+    shared, own = (error(k, f, 2) for k in (0, 2))
     assert own < shared / 10
 
 
 def test_leave_one_out_residuals_are_those_of_refits():
     v, u = uniform(9, 2, 0), uniform(9, 3, 1)
-    ridge = ScaledRidge(Scales(Values(2), "additive"))
+    ridge = ScaledRidge(Scales(Values(2)))
     fit = ridge.fit_task(v, u)
     fit = ridge.refit_task(fit, v, u)  # with the scales of all examples
     for i in (0, 4):
@@ -115,11 +124,6 @@ def test_leave_one_out_residuals_are_those_of_refits():
 def test_curves_are_one_block_and_each_number_is_one():
     assert block_sizes(Values(3)) == [1, 1, 1]
     assert block_sizes(WithParameters(Sampled(9), 2)) == [9, 1, 1]
-
-
-def test_names_of_the_additive_kernel_include_shares():
-    assert names_of("product") == ("lengths", "ridge", "slope")
-    assert names_of("additive") == ("lengths", "ridge", "slope", "shares")
 
 
 def test_ridge_solutions_keep_their_digits_with_many_examples():
@@ -137,7 +141,7 @@ def test_ridge_solutions_keep_their_digits_with_many_examples():
 def test_a_posterior_is_certain_at_examples_and_not_far_from_them(own):
     v = uniform(15, 2, 0)
     u = torch.cat([torch.sin(4 * v), v], 1)
-    ridge = ScaledRidge(Scales(Values(2), "product"), own)
+    ridge = ScaledRidge(Scales(Values(2)), own)
     posteriors = ridge.posteriors(ridge.condition(v[None], u[None]))
     assert len(posteriors) == own + 1
     at = torch.cat([v[:1], v[:1] + 3])

@@ -23,8 +23,8 @@ class Catalogue:
         kernels: metric and profile of every kernel ridge regression.
         tuned: those of them that are answers.
         local: answers that need grids.
-        scaled: kernels with length scales: profile, and the number of principal components with
-            scales of their own.
+        scaled: kernels with length scales: the number of principal components with scales of their
+            own.
         corrected: for each, the answer that is corrected, and the kernel or local answer that
             regresses its residuals.
         known_as: what the trust takes answers for that it was not fitted to.
@@ -34,7 +34,7 @@ class Catalogue:
     kernels: Mapping[str, tuple[str, str]]
     tuned: tuple[str, ...]
     local: tuple[str, ...]
-    scaled: Mapping[str, tuple[str, int]]
+    scaled: Mapping[str, int]
     corrected: Mapping[str, tuple[str, str]]
     known_as: Mapping[str, str]
     alike: Mapping[str, str]

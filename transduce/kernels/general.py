@@ -43,11 +43,7 @@ KERNELS = {
     "powers": ("scales", "powers"),
     "products of powers": ("scales", "products of powers"),
 }
-SCALED = {  # profile, principal components with scales of their own
-    "length scales": ("product", 0),
-    "length scales by component": ("product", 8),
-    "additive": ("additive", 0),
-}
+SCALED = {"length scales": 0, "length scales by component": 8}
 ALIKE = {  # both extrapolate by the same powers, or have scales of the same kind
     "products of powers": "powers",
     "length scales by component": "length scales",
@@ -69,7 +65,6 @@ CURVES = Catalogue(
         "rbf of columns": "rbf",
         "length scales": "rbf",
         "length scales by component": "matern",
-        "additive": "rbf of integrals",
     },
     alike=ALIKE,
 )
@@ -155,8 +150,8 @@ class GeneralStack(Stack):
         """The answers that no kernel ridge regression of the catalogue gives."""
         found: dict[str, Kappa] = {"mean": Constant()}
         if has_length_scales(V):
-            scales = {profile: Scales(V, profile) for profile, _ in SCALED.values()}
-            found |= {k: ScaledRidge(scales[profile], own) for k, (profile, own) in SCALED.items()}
+            scales = Scales(V)
+            found |= {name: ScaledRidge(scales, own) for name, own in self.catalogue.scaled.items()}
         functions = functions_of(V)
         local = self.local_between(functions, U, readout)
         if functions is not V:

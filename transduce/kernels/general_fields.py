@@ -37,7 +37,6 @@ FIELDS = Catalogue(
     known_as={
         "length scales": "rbf",
         "length scales by component": "matern",
-        "additive": "rbf of means nearby",
     },
     alike=ALIKE,
 )

@@ -1,12 +1,13 @@
 """Kernels with a length scale for each column, and the likelihood that chooses the scales.
 
-    product     k(v, w) = m(sum_j d_j / l_j^2) + b <v, w> / p
+    matern      k(v, w) = m(sum_j d_j / l_j^2) + b <v, w> / p,      m(s) = (1 + r + r^2 / 3) exp(-r)
+    gaussian    k(v, w) = exp(-sum_j d_j / l_j^2 / 2) + b <v, w> / p
     additive    k(v, w) = prod_j (1 + a_j m(d_j / l_j^2)) / (1 + a_j) + b <v, w> / p
-    m(s)      = (1 + r + r^2 / 3) exp(-r),      r^2 = 5 s
 
 d_j is the squared distance of v and w in column j, or in block j of columns, and p the number of
-these; each is in units of its own variance. m is the Matern kernel with two derivatives. The
-additive kernel is a sum over all subsets of columns, in which a_j is how much column j interacts.
+these; each is in units of its own variance. m is the Matern kernel with two derivatives, r^2 = 5 s.
+The additive kernel is a sum over all subsets of columns, in which a_j is how much column j
+interacts.
 
 The scales l, a, b and the ridge lambda minimise the negative logarithm of the restricted likelihood
 of a Gaussian process with these covariances, an unknown mean and an unknown amplitude,
@@ -15,7 +16,8 @@ of a Gaussian process with these covariances, an unknown mean and an unknown amp
     A = K + lambda I,      P = A^-1 - A^-1 1 1^T A^-1 / 1^T A^-1 1
 
 plus weak penalties of scales that differ from those of a smooth function. Its derivative with
-respect to K is P / 2 - (n - 1) / 2 P u u^T P / tr(u^T P u).
+respect to K is P / 2 - (n - 1) / 2 P u u^T P / tr(u^T P u). The profile has the least of these
+plus log(n) / 2 for each of its numbers.
 """
 
 from __future__ import annotations
@@ -32,12 +34,43 @@ from torch import Tensor
 from .comparison import squared_distances
 from .systems import identity_like
 
-PROFILES = ("product", "additive")
+PROFILES = ("matern", "gaussian", "additive")
 LEAST_RIDGE, FIRST_RIDGE = 1e-10, 1e-4
 RANGE = {"lengths": (-4.0, 5.0), "ridge": (-12.0, 6.0), "slope": (-5.0, 8.0), "shares": (-5.0, 5.0)}
 PENALTIES = {"lengths": 0.05, "ridge": 0.0, "slope": 0.015, "shares": 0.015}
 STEPS = 30  # of the optimiser, from the first guess
 FURTHER_STEPS = 12  # from scales that are known
+
+
+class LengthScales(NamedTuple):
+    """A kernel.
+
+    Attributes:
+        profile: one of `PROFILES`.
+        theta: the logarithms of its numbers, less those of a smooth function.
+    """
+
+    profile: str
+    theta: Float[Tensor, " t"]
+
+    def kernel(
+        self, D: Float[Tensor, "k m n"], products: Float[Tensor, "m n"]
+    ) -> Float[Tensor, "m n"]:
+        """k of all pairs of points.
+
+        Args:
+            D: squared distances in each block.
+            products: inner products.
+        """
+        return covariances(self.profile, self.numbers(len(D)), D, products)
+
+    def ridge(self, blocks: int) -> float:
+        """lambda."""
+        return float(self.numbers(blocks)["ridge"])
+
+    def numbers(self, blocks: int) -> dict[str, Tensor]:
+        """Lengths, ridge, slope and, of the additive kernel, shares."""
+        return split_scales(self.theta, self.profile, blocks)
 
 
 class ColumnUnits(NamedTuple):
@@ -79,17 +112,16 @@ def _squared_distances(p: Float[Tensor, "m s"], q: Float[Tensor, "n s"]) -> Floa
     return (p - q.T).square() if p.shape[1] == 1 else squared_distances(p, q)
 
 
-def names_of(profile: str) -> tuple[str, ...]:
-    """The names of the numbers that a kernel has, in order."""
-    return ("lengths", "ridge", "slope", "shares")[: 4 if profile == "additive" else 3]
+def _counts(profile: str, blocks: int) -> dict[str, int]:
+    """How many numbers of each kind a kernel has, in order."""
+    counts = {"lengths": blocks, "ridge": 1, "slope": 1}
+    return counts | {"shares": blocks} if profile == "additive" else counts
 
 
 def split_scales(theta: Float[Tensor, " t"], profile: str, blocks: int) -> dict[str, Tensor]:
-    """Lengths, ridge, slope and shares from the vector that is optimised, which is 0 for those of
-    a smooth function."""
-    counts = {"lengths": blocks, "ridge": 1, "slope": 1, "shares": blocks}
-    names = names_of(profile)
-    parts = dict(zip(names, theta.split([counts[name] for name in names]), strict=True))
+    """Lengths, ridge, slope and shares from theta of `LengthScales`."""
+    counts = _counts(profile, blocks)
+    parts = dict(zip(counts, theta.split(list(counts.values())), strict=True))
     first = math.log(2.0) if profile == "additive" else math.log(2.0 * blocks) / 2
     found = {name: part.exp() for name, part in parts.items()}
     found["lengths"] = found["lengths"] * math.exp(first)
@@ -98,20 +130,18 @@ def split_scales(theta: Float[Tensor, " t"], profile: str, blocks: int) -> dict[
 
 
 def covariances(
-    scales: dict[str, Tensor], D: Float[Tensor, "k m n"], products: Float[Tensor, "m n"]
+    profile: str,
+    numbers: dict[str, Tensor],
+    D: Float[Tensor, "k m n"],
+    products: Float[Tensor, "m n"],
 ) -> Float[Tensor, "m n"]:
-    """k of all pairs of points.
-
-    Args:
-        scales: as `split_scales` returns them.
-        D: squared distances in each block.
-        products: inner products.
-    """
-    weights = scales["lengths"] ** -2
-    linear = scales["slope"] * products / len(D)
-    if "shares" not in scales:
-        return _matern((weights @ D.flatten(1)).view(D.shape[1:])) + linear
-    a = scales["shares"][:, None, None]
+    """k of all pairs of points, from numbers as `split_scales` returns them."""
+    weights = numbers["lengths"] ** -2
+    linear = numbers["slope"] * products / len(D)
+    if profile != "additive":
+        s = (weights @ D.flatten(1)).view(D.shape[1:])
+        return (_matern(s) if profile == "matern" else torch.exp(-s / 2)) + linear
+    a = numbers["shares"][:, None, None]
     each = (1 + a * _matern(weights[:, None, None] * D)) / (1 + a)
     return each.prod(0) + linear
 
@@ -121,38 +151,61 @@ def _matern(s: Tensor) -> Tensor:
     return (1 + r + r * r / 3) * torch.exp(-r)
 
 
-@torch.inference_mode(False)
 def likeliest(
-    profile: str,
-    D: Float[Tensor, "k n n"],
-    products: Float[Tensor, "n n"],
-    u: Float[Tensor, "n r"],
-    start: Float[Tensor, " t"] | None = None,
-) -> Float[Tensor, " t"]:
-    """The scales of the largest likelihood, as the vector that `split_scales` takes.
+    D: Float[Tensor, "k n n"], products: Float[Tensor, "n n"], u: Float[Tensor, "n r"]
+) -> LengthScales:
+    """The kernel of the largest likelihood, less a penalty of its numbers.
 
     Args:
-        profile: one of `PROFILES`.
         D: squared distances of the examples in each block.
         products: inner products of the examples.
         u: what varies, in coordinates of its own span.
-        start: scales to start from; None for those of a smooth function.
     """
+    costs, found = [], dict[str, LengthScales]()
+    for profile in PROFILES:
+        start = found["matern"] if profile == "gaussian" else None
+        first = LengthScales(profile, start.theta if start else _smooth(profile, len(D)))
+        steps = FURTHER_STEPS if start else STEPS
+        found[profile], cost = _optimised(first, D, products, u, steps)
+        costs.append(cost + len(first.theta) * math.log(len(u)) / 2)
+    return found[PROFILES[int(np.argmin(costs))]]
+
+
+def adapted(
+    start: LengthScales,
+    D: Float[Tensor, "k n n"],
+    products: Float[Tensor, "n n"],
+    u: Float[Tensor, "n r"],
+) -> LengthScales:
+    """The kernel of the largest likelihood near another one, of the same profile."""
+    return _optimised(start, D, products, u, FURTHER_STEPS)[0]
+
+
+def _smooth(profile: str, blocks: int) -> Float[Tensor, " t"]:
+    """theta of a smooth function."""
+    return torch.zeros(sum(_counts(profile, blocks).values()), dtype=torch.float64)
+
+
+@torch.inference_mode(False)
+def _optimised(
+    start: LengthScales, D: Tensor, products: Tensor, u: Tensor, steps: int
+) -> tuple[LengthScales, float]:
+    """A few steps towards the largest likelihood, and its negative logarithm with penalties."""
     from scipy.optimize import minimize
 
     D, products, u = (part.detach().cpu().clone() for part in (D, products, u))
-    names, blocks = names_of(profile), len(D)
-    counts = [blocks if name in ("lengths", "shares") else 1 for name in names]
-    bounds = [RANGE[name] for name, count in zip(names, counts, strict=True) for _ in range(count)]
-    weights = np.repeat([PENALTIES[name] for name in names], counts)
+    profile, blocks = start.profile, len(D)
+    counts = _counts(profile, blocks)
+    bounds = [RANGE[name] for name, count in counts.items() for _ in range(count)]
+    weights = np.repeat([PENALTIES[name] for name in counts], list(counts.values()))
     u = u / u.square().sum().sqrt().clamp(min=1e-300)
 
     def cost(x: np.ndarray) -> tuple[float, np.ndarray]:
         with torch.enable_grad():
             theta = torch.from_numpy(x.copy()).requires_grad_()
-            scales = split_scales(theta, profile, blocks)
-            A = covariances(scales, D, products)
-            A = A + scales["ridge"] * identity_like(A)
+            numbers = split_scales(theta, profile, blocks)
+            A = covariances(profile, numbers, D, products)
+            A = A + numbers["ridge"] * identity_like(A)
         found = _likelihood(A.detach(), u)
         if found is None:
             return 1e10, np.zeros_like(x)
@@ -161,11 +214,10 @@ def likeliest(
         penalty, slope = float(weights @ x**2), 2 * weights * x
         return found[0] + penalty, theta.grad.numpy() + slope
 
-    steps = STEPS if start is None else FURTHER_STEPS
     options = {"maxiter": steps, "maxfun": steps + steps // 3}
-    first = np.zeros(len(bounds)) if start is None else start.cpu().numpy()
+    first = start.theta.cpu().numpy()
     found = minimize(cost, first, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
-    return torch.from_numpy(found.x)
+    return LengthScales(profile, torch.from_numpy(found.x)), float(found.fun)
 
 
 def _likelihood(A: Float[Tensor, "n n"], u: Float[Tensor, "n r"]) -> tuple[float, Tensor] | None:

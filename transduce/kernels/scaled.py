@@ -2,9 +2,9 @@
 
     u_hat(v) = k(v) alpha + c
 
-as in `tuned`, with the kernels of `length_scales`. With `own` > 0, each of so many leading
-principal components of u has scales of its own, and what they leave has others. Of many examples a
-part chooses the scales. Of few, the leave-one-out residuals of a fold are those of scales that were
+as in `tuned`, with a kernel of `length_scales`. With `own` > 0, each of so many leading principal
+components of u has scales of its own, and what they leave has others. Of many examples a part
+chooses the scales. Of few, the leave-one-out residuals of a fold are those of scales that were
 chosen without it: scales fitted to all examples make their residuals too small.
 """
 
@@ -20,9 +20,8 @@ from torch import Tensor
 
 from ..configs import Part
 from ..spaces import Gridded, Space, WithParameters
-from ..types import TransduceError
 from .comparison import evenly
-from .length_scales import PROFILES, Blocks, ColumnUnits, covariances, likeliest, split_scales
+from .length_scales import Blocks, ColumnUnits, LengthScales, adapted, likeliest
 from .per_task import BatchFit, PerTask, TaskFit
 from .posterior import Posterior
 from .tuned import MOST, PART, ridge_solutions, rotated
@@ -38,7 +37,7 @@ class Fold(NamedTuple):
     """Places of a fold's examples among those that have chosen, and scales chosen without them."""
 
     rows: Tensor
-    theta: Float[Tensor, " t"]
+    scales: LengthScales
 
 
 @dataclass(frozen=True)
@@ -51,7 +50,7 @@ class Chosen:
         few: the numbers of the examples that have chosen.
         D: their squared distances in each block.
         products: their inner products.
-        theta: the scales, as `split_scales` takes them.
+        scales: of the largest likelihood.
         folds: scales chosen without each fold; none of many examples.
     """
 
@@ -61,7 +60,7 @@ class Chosen:
     few: Tensor
     D: Float[Tensor, "k s s"]
     products: Float[Tensor, "s s"]
-    theta: Float[Tensor, " t"]
+    scales: LengthScales
     folds: tuple[Fold, ...] = ()
 
     def without(self, fold: Fold) -> Chosen:
@@ -69,7 +68,7 @@ class Chosen:
         kept = torch.ones(len(self.few), dtype=torch.bool, device=self.few.device)
         kept[fold.rows] = False
         D, products = self.D[:, kept][:, :, kept], self.products[kept][:, kept]
-        return replace(self, few=self.few[kept], D=D, products=products, theta=fold.theta)
+        return replace(self, few=self.few[kept], D=D, products=products, scales=fold.scales)
 
 
 class Scales(Part):
@@ -78,16 +77,11 @@ class Scales(Part):
 
     Args:
         V: space of the inputs.
-        profile: "product" or "additive".
     """
 
-    def __init__(self, V: Space, profile: str):
+    def __init__(self, V: Space):
         super().__init__()
-        if profile not in PROFILES:
-            raise TransduceError(
-                f"profile={profile!r}; expected one of {', '.join(PROFILES)}. Name one of these."
-            )
-        self.V, self.profile = V, profile
+        self.V = V
         self.blocks = Blocks(block_sizes(V))
         self._last: Chosen | None = None
 
@@ -101,8 +95,8 @@ class Scales(Part):
         few = _ordered(units.apply(v))[evenly(len(v), CHOOSERS)]
         points = units.apply(v[few])
         D, products = self.blocks.distances(points, points), points @ points.T
-        theta = likeliest(self.profile, D, products, rotated(u[few] - u[few].mean(0)))
-        found = Chosen(v, u, units, few, D, products, theta)
+        scales = likeliest(D, products, rotated(u[few] - u[few].mean(0)))
+        found = Chosen(v, u, units, few, D, products, scales)
         found = replace(found, folds=self._folds(found))
         self._last = found
         return found
@@ -113,31 +107,27 @@ class Scales(Part):
         if not FOLDS + 1 < n <= FEW:
             return ()
         order = chosen.products.diagonal().argsort(stable=True)
-        folds = [Fold(order[k::FOLDS], chosen.theta) for k in range(FOLDS)]
+        folds = [Fold(order[k::FOLDS], chosen.scales) for k in range(FOLDS)]
         return tuple(
-            fold._replace(theta=self.along(chosen.without(fold), chosen.u)) for fold in folds
+            fold._replace(scales=self.along(chosen.without(fold), chosen.u)) for fold in folds
         )
 
     @torch.no_grad()
-    def along(self, chosen: Chosen, part: Float[Tensor, "n q"]) -> Float[Tensor, " t"]:
+    def along(self, chosen: Chosen, part: Float[Tensor, "n q"]) -> LengthScales:
         """The scales of the largest likelihood for a part of u; those of all of u if that part is
         only rounding."""
         few, whole = part[chosen.few], chosen.u[chosen.few]
         numbers = rotated(few - few.mean(0))
         if numbers.square().sum() <= ROUNDING * (whole - whole.mean(0)).square().sum():
-            return chosen.theta
-        return likeliest(self.profile, chosen.D, chosen.products, numbers, chosen.theta)
+            return chosen.scales
+        return adapted(chosen.scales, chosen.D, chosen.products, numbers)
 
     def kernel(
-        self, theta: Float[Tensor, " t"], a: Float[Tensor, "m d"], b: Float[Tensor, "n d"]
+        self, scales: LengthScales, a: Float[Tensor, "m d"], b: Float[Tensor, "n d"]
     ) -> Float[Tensor, "m n"]:
         """k of all pairs of points in units."""
-        scales = self.split(theta.to(a))
-        return covariances(scales, self.blocks.distances(a, b), a @ b.T)
-
-    def split(self, theta: Float[Tensor, " t"]) -> dict[str, Tensor]:
-        """Lengths, ridge, slope and, of the additive kernel, shares."""
-        return split_scales(theta, self.profile, len(self.blocks.sizes))
+        scales = scales._replace(theta=scales.theta.to(a))
+        return scales.kernel(self.blocks.distances(a, b), a @ b.T)
 
 
 @dataclass(frozen=True)
@@ -145,12 +135,12 @@ class Share:
     """The part of u in some direction, and the kernel that answers it.
 
     Attributes:
-        theta: the scales.
+        scales: of the kernel.
         direction: a row of length 1; None for all of u that the other shares leave.
         alpha: coefficients of the examples.
     """
 
-    theta: Float[Tensor, " t"]
+    scales: LengthScales
     direction: Float[Tensor, "1 q"] | None
     alpha: Float[Tensor, "k r"]
 
@@ -172,7 +162,7 @@ class ScaledFit(TaskFit):
     intercept: Float[Tensor, " q"]
 
 
-ScaleChoice = tuple[Tensor, Tensor | None]
+ScaleChoice = tuple[LengthScales, Tensor | None]
 """Scales, and the direction of u that they are for."""
 
 
@@ -204,7 +194,7 @@ class ScaledRidge(PerTask[ScaledFit]):
     def _choices(self, chosen: Chosen, directions: list[Float[Tensor, "1 q"]]) -> list[ScaleChoice]:
         """The scales of each direction of u, and of what they leave."""
         if not directions:
-            return [(chosen.theta, None)]
+            return [(chosen.scales, None)]
         parts = _parts(chosen.u - chosen.u.mean(0), directions)
         each = zip(parts, [*directions, None], strict=True)
         return [(self.scales.along(chosen, part), along) for part, along in each]
@@ -213,12 +203,12 @@ class ScaledRidge(PerTask[ScaledFit]):
         self, fit: ScaledFit, v: Float[Tensor, "n d"], u: Float[Tensor, "n q"]
     ) -> ScaledFit:
         """ColumnUnits, scales and directions stay."""
-        return self._solve(v, u, fit.units, [(s.theta, s.direction) for s in fit.shares])
+        return self._solve(v, u, fit.units, [(s.scales, s.direction) for s in fit.shares])
 
     def answer_task(self, fit: ScaledFit, v: Float[Tensor, "m d"]) -> Float[Tensor, "m q"]:
         points, answer = fit.units.apply(v), fit.intercept
         for share in fit.shares:
-            part = self.scales.kernel(share.theta, points, fit.points) @ share.alpha
+            part = self.scales.kernel(share.scales, points, fit.points) @ share.alpha
             answer = answer + _along(part, share.direction)
         return answer
 
@@ -229,9 +219,9 @@ class ScaledRidge(PerTask[ScaledFit]):
                 1.0,
                 Posterior.of(
                     task.units.apply,
-                    partial(self.scales.kernel, share.theta),
+                    partial(self.scales.kernel, share.scales),
                     task.points,
-                    float(self.scales.split(share.theta)["ridge"]),
+                    share.scales.ridge(len(self.scales.blocks.sizes)),
                     share.alpha,
                 ),
             )
@@ -255,13 +245,13 @@ class ScaledRidge(PerTask[ScaledFit]):
         points, mean = units.apply(v[kept]), u[kept].mean(0)
         parts = _parts(u[kept] - mean, [along for _, along in choices if along is not None])
         shares, residual, intercept = [], torch.zeros_like(u[kept]), mean
-        for (theta, along), part in zip(choices, parts, strict=True):
-            K = self.scales.kernel(theta, points, points)
+        for (scales, along), part in zip(choices, parts, strict=True):
+            K = self.scales.kernel(scales, points, points)
             numbers = part if along is None else part @ along.T
-            alpha, left = ridge_solutions(K, float(self.scales.split(theta)["ridge"]), numbers)
+            alpha, left = ridge_solutions(K, scales.ridge(len(self.scales.blocks.sizes)), numbers)
             residual = residual + _along(left, along)
             intercept = intercept - _along((K @ alpha).mean(0), along)
-            shares.append(Share(theta, along, alpha))
+            shares.append(Share(scales, along, alpha))
         fit = ScaledFit(
             residual=residual if n > 1 else u,
             units=units,
