@@ -1,14 +1,14 @@
 """Which run next: `O.suggest` compared with the largest predicted variance and with random choice:
 python -m benchmarks.suggestions
 
-    runs needed = the least number of runs whose error is that of random choice after 60 runs
+    runs needed = the least number of runs whose error is that of random choice after 60, 100 runs
 
 The test functions and the error are those of benchmarks/studies.py. Each strategy starts from the
 same 10 random runs and chooses 5 more at a time among 400 random candidates; 200 other runs measure
 the error. Errors are geometric means over repetitions, and between two sizes the logarithm of the
 error is linear. "largest variance" runs the candidate whose answer is most uncertain, and counts it
 as made before it chooses the next one. Required: the median over functions of the runs needed by
-`O.suggest` is at most 0.75 of 60.
+`O.suggest` is at most 0.75 of 100.
 
 Every measurement is kept in runs/suggestions as soon as it is known: a run that was killed resumes.
 Writes suggestions.json, suggestions.md and the figure to results/studies."""
@@ -40,7 +40,8 @@ from transduce.inputs import read_query
 from transduce.regression import RegressedOperator
 from transduce.report import Row
 
-START, END, STEP, CANDIDATES, REPETITIONS, SEED = 10, 60, 5, 400, 6, 2027
+START, STEP, CANDIDATES, REPETITIONS, SEED = 10, 5, 400, 6, 2027
+HORIZONS = (60, 100)  # runs of random choice
 SUGGEST, VARIANCE, RANDOM = "suggest", "largest variance", "random"
 REQUIRED = 0.75  # of the runs of random choice
 WORK = Path("runs/suggestions")
@@ -135,24 +136,27 @@ def runs_needed(runs: Sequence[int], curve: Sequence[float], target: float) -> f
 
 def table(rows: Sequence[Row]) -> list[Row]:
     """Runs needed in units of those of random choice: a row for each study, and the medians."""
+    horizons = [n for n in HORIZONS if any(row["runs"] == n for row in rows)] or [rows[-1]["runs"]]
     curves: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         curves.setdefault((row["study"], row["strategy"]), []).append(row)
     lines: list[Row] = []
     for study in dict.fromkeys(row["study"] for row in rows):
-        last = curves[study, RANDOM][-1]
-        line: Row = {"study": study, "error": last["error"]}
-        for strategy in (SUGGEST, VARIANCE):
-            curve = curves[study, strategy]
-            needed = runs_needed(
-                [row["runs"] for row in curve], [row["error"] for row in curve], last["error"]
-            )
-            line[strategy] = needed / last["runs"]
+        line: Row = {"study": study}
+        for n in horizons:
+            (goal,) = (row["error"] for row in curves[study, RANDOM] if row["runs"] == n)
+            line[f"error, {n} random"] = goal
+            for strategy in (SUGGEST, VARIANCE):
+                curve = curves[study, strategy]
+                runs, errors = ([row[key] for row in curve] for key in ("runs", "error"))
+                line[f"{strategy} / {n}"] = runs_needed(runs, errors, goal) / n
         lines.append(line)
     medians = {
-        name: float(np.median([line[name] for line in lines])) for name in (SUGGEST, VARIANCE)
+        key: "" if key.startswith("error") else float(np.median([line[key] for line in lines]))
+        for key in lines[0]
+        if key != "study"
     }
-    return [*lines, {"study": "median", "error": ""} | medians]
+    return [*lines, {"study": "median"} | medians]
 
 
 def draw(rows: Sequence[Row], path: Path) -> None:
@@ -183,7 +187,7 @@ def main(
 ) -> None:
     """Measure, print the table, and write rows, table and figure."""
     origin = provenance()  # of the code that measures, whatever is committed meanwhile
-    studies, repetitions, end = chosen(only), REPETITIONS, END
+    studies, repetitions, end = chosen(only), REPETITIONS, HORIZONS[-1]
     if quick:
         studies, repetitions, end = studies[:2], 1, START + 2 * STEP
     rows = measure_all(studies, repetitions, end, work)
@@ -195,7 +199,7 @@ def main(
         draw,
         command=" ".join(["python -m benchmarks.suggestions", *sys.argv[1:]]),
         seed=SEED,
-        required={f"median, {SUGGEST}": REQUIRED},
+        required={f"median, {SUGGEST} / {HORIZONS[-1]}": REQUIRED},
         **origin,
     )
 
