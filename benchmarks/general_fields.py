@@ -9,8 +9,10 @@
 | europe | temperature at 850 hPa to sea-level pressure, 11 x 13: 2000-2006, held out 2007-2010 |
 
 The baselines are the mean, the identity, linear ridge and RBF kernel ridge, each tuned by
-leave-one-out. Errors are geometric means over splits. Conditioning on 50 fields of 64 x 64 is timed
-with two threads. Writes accuracy.json and accuracy.md to results/fields."""
+leave-one-out. Errors are geometric means over splits. Variants leave out some answers of the model;
+"wrong context" is the complete model with u shuffled among the examples. Conditioning on 50 fields
+of 64 x 64 is timed with two threads. Writes accuracy.json, accuracy.md and the figure to
+results/fields."""
 
 from __future__ import annotations
 
@@ -28,15 +30,28 @@ import torch
 import typer
 
 import transduce
+from benchmarks.general_fields_figure import Shown, draw
 from benchmarks.wild_measuring import regressed
 from benchmarks.wild_sets import PairSet, geometric_mean, load_sets, relative_error
+from transduce import Transducer
 from transduce.families import Burgers2d
 from transduce.files import data_folders, provenance, replacing
+from transduce.inputs import read_pairs
+from transduce.kernels import FieldStack
+from transduce.layer import Layer
 from transduce.random_fields import generator_for
+from transduce.regression import RegressedOperator
+from transduce.regression.named import FIELDS, pretrained
 from transduce.report import Row, markdown_table, write_rows
-from transduce.types import TransduceError, to_tensor
+from transduce.types import Operator, TransduceError, to_tensor
 
 OURS, BASELINES = "general", ("mean", "identity", "linear", "rbf")
+WRONG = "wrong context"
+VARIANTS = {  # with the answers that they leave out
+    "without implicit": ("implicit", "rich implicit"),
+    "without read-out": ("readout",),
+    "without slopes": ("linear with slopes", "rbf with slopes"),
+}
 SPLITS, HELD_OUT, SEED = 3, 200, 0
 FIRST_HELD_OUT_YEAR = 2007
 RESULTS = Path("results/fields")
@@ -114,7 +129,7 @@ def measure_all(names: Sequence[str], splits: int) -> Iterator[Row]:
         draw, sizes = SETS[name]
         for n in sizes:
             drawn = [draw(n, number) for number in range(splits)]
-            for regressor in (OURS, *BASELINES):
+            for regressor in (OURS, *BASELINES, *VARIANTS, WRONG):
                 if regressor == "identity" and drawn[0].pairs.v.shape != drawn[0].pairs.u.shape:
                     continue
                 errors = [error(regressor, split) for split in drawn]
@@ -125,9 +140,36 @@ def error(regressor: str, split: Split) -> float:
     """The error at the held-out pairs."""
     pairs = split.pairs
     with warnings.catch_warnings(action="ignore"):
-        O = regressed(regressor, pairs, split.examples, quick=False)
-        answer = np.asarray(O(pairs.v[split.held]), dtype=float)
+        answer = np.asarray(operator(regressor, split)(pairs.v[split.held]), dtype=float)
     return relative_error(answer, pairs.u[split.held], pairs.u[split.examples])
+
+
+def operator(regressor: str, split: Split) -> Operator:
+    """The operator that a model, a variant or a baseline regresses from the examples."""
+    if regressor not in (WRONG, *VARIANTS):
+        return regressed(regressor, split.pairs, split.examples, quick=False)
+    v, u = split.pairs.v[split.examples], split.pairs.u[split.examples]
+    if regressor == WRONG:
+        return transduce.regress(v, np.random.default_rng(SEED).permutation(u))
+    T = pretrained(FIELDS)
+    stack = T.steps[0].kappa
+    assert isinstance(stack, FieldStack)
+    left = FieldStack(stack.V, stack.U, stack.readout, stack.trust, VARIANTS[regressor])
+    return RegressedOperator(read_pairs(v, u), OURS, Transducer(T.V, T.U, [Layer(left)]).eval())
+
+
+def shown(name: str) -> Shown:
+    """The held-out pair of median error of the largest n."""
+    draw_split, sizes = SETS[name]
+    split = draw_split(sizes[-1], 0)
+    with warnings.catch_warnings(action="ignore"):
+        O = operator(OURS, split)
+        answers = np.asarray(O(split.pairs.v[split.held]), dtype=float)
+    truth = split.pairs.u[split.held]
+    wrong = np.square(answers - truth).reshape(len(truth), -1).sum(1)
+    i = int(np.argsort(wrong)[len(wrong) // 2])
+    v = split.pairs.v[split.held][i]
+    return Shown(name, sizes[-1], *(f[0] if f.ndim > 2 else f for f in (v, truth[i], answers[i])))
 
 
 def conditioning() -> Row:
@@ -153,7 +195,8 @@ def table(rows: list[Row]) -> list[Row]:
     for line in lines.values():
         best = min(line[name] for name in BASELINES if name in line)
         line["ours / best baseline"] = line[OURS] / best
-    return list(lines.values())
+    kept = ("set", "n", OURS, *BASELINES, "ours / best baseline", *VARIANTS, WRONG)
+    return [{key: line.get(key, "") for key in kept} for line in lines.values()]
 
 
 def main(
@@ -173,6 +216,7 @@ def main(
         rows.append(row)
     command = " ".join(["python -m benchmarks.general_fields", *sys.argv[1:]])
     write_rows(out / "accuracy.json", rows, command=command, seed=SEED, **origin)
+    draw([shown(name) for name in names], out / "accuracy")
     text = markdown_table(table(rows))
     with replacing(out / "accuracy.md") as partial:
         partial.write_text(text)

@@ -188,6 +188,41 @@ def test_the_general_model_is_timed_in_turns_with_baselines(tmp_path):
     assert [row["power"] is None for row in rows[6:9]] == [True, False, False]
 
 
+def test_fields_are_compared_with_baselines_and_a_wrong_context(tmp_path):
+    if not any((folder / "wild" / "neuralop_darcy16.npz").exists() for folder in data_folders()):
+        pytest.skip("no wild/neuralop_darcy16.npz in the data folders")
+    command = [sys.executable, "-m", "benchmarks.general_fields", "--quick", "--only", "darcy"]
+    run = subprocess.run(
+        [*command, "--out", str(tmp_path)], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 0, run.stderr
+    check_fields(json.loads((tmp_path / "accuracy.json").read_text())["rows"], 1.5)
+    assert (tmp_path / "accuracy.png").stat().st_size > 10_000
+
+
+@pytest.mark.results
+def test_fields_are_as_accurate_as_required():
+    """As committed."""
+    rows = json.loads((ROOT / "results" / "fields" / "accuracy.json").read_text())["rows"]
+    assert {(row["set"], row["n"]) for row in rows} >= set(FIELDS_REQUIRED)
+    check_fields(rows, 1.0)
+    (timed,) = (row["seconds"] for row in rows if "seconds" in row)
+    assert timed <= 2
+
+
+FIELDS_REQUIRED = {("darcy", 20): 0.05, ("darcy", 50): 0.035, ("burgers", 20): 0.02}
+
+
+def check_fields(rows, slack):
+    """Errors are at most those required, or 0.95 of the best baseline, and worse if the context is
+    wrong."""
+    for case in {(row["set"], row["n"]) for row in rows if "error" in row}:
+        own = {r["regressor"]: r["error"] for r in rows if (r["set"], r["n"]) == case}
+        best = min(own[name] for name in ("mean", "identity", "linear", "rbf") if name in own)
+        assert own["general"] <= slack * FIELDS_REQUIRED.get(case, 0.95 * best), case
+        assert own["wrong context"] > 1.3 * own["general"]
+
+
 def test_rollouts_are_compared_with_baselines(tmp_path):
     pytest.importorskip("pydmd")
     if not any((folder / "wild" / "st_kdv_cos.npz").exists() for folder in data_folders()):

@@ -93,6 +93,18 @@ def test_parameters_channels_and_numbers(server):
     assert np.shape(answer["u"]) == np.shape(answer["low"]) == (3,)
 
 
+def test_fields_are_answered_by_the_weights_of_fields():
+    fields = np.random.default_rng(0).normal(size=(12, 10, 9))
+    images = fields + np.roll(fields, 1, 1) ** 2
+    own = transduce.regress(fields[:10], images[:10])
+    app = make_app({"general": T, "general-fields": own.regressor})
+    with TestClient(app, "http://localhost") as server:
+        made = post(server, "/operators", as_npz, v=fields[:10], u=images[:10])
+        answer = post(server, f"/operators/{made['id']}/predict", as_npz, v=fields[10:], band=0.9)
+    np.testing.assert_allclose(answer["u"], own(fields[10:]), rtol=1e-8)
+    assert np.shape(answer["low"]) == (2, 10, 9)
+
+
 def test_models_say_whether_they_adapt(server):
     assert {m["name"]: m["adapts"] for m in server.get("/models").json()} == {
         "general": True, "sines": False
@@ -111,8 +123,8 @@ def wide(n, points):
     ("fields", "status", "words"),
     [
         ({"v": wide(1001, 9), "u": wide(1001, 9)}, 413, "examples: 1001"),
-        ({"v": wide(2, 2049), "u": wide(2, 9)}, 413, "values of each v: 2049"),
-        ({"v": wide(2, 9), "u": wide(2, 2049)}, 413, "values of each u: 2049"),
+        ({"v": wide(2, 2049), "u": wide(2, 9)}, 413, "points of each v along an axis: 2049"),
+        ({"v": wide(2, 9), "u": wide(2, 2049)}, 413, "points of each u along an axis: 2049"),
         ({"v": wide(600, 500), "u": wide(600, 9)}, 413, "numbers of all examples v: 300000"),
         ({"x": np.arange(4097.0)}, 413, "positions in x: 4097"),
         ({"x": X[:-1]}, 422, "x holds 23 positions"),
@@ -142,7 +154,7 @@ def test_models_of_families_refuse_what_they_cannot_take(server, field):
     [
         ({"at": 2049}, 413, "points to answer at: 2049"),
         ({"at": 1}, 422, "at least 2 points"),
-        ({"v": wide(1, 2049)}, 413, "values of each v: 2049"),
+        ({"v": wide(1, 2049)}, 413, "points of each v along an axis: 2049"),
         ({"v": wide(10_001, 24)}, 413, "queries: 10001"),
         ({"v": wide(1, 1)}, 422, "v of the queries has shape (1, 1)"),
         ({"parameters": P[:4]}, 422, "none, since the examples have none"),

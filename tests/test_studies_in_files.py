@@ -258,7 +258,7 @@ def test_designs_with_names_of_positions_are_rows():
         ("a.csv --u mass --parameters mass", "--parameters names mass, which are v or u"),
         ("a.csv --model adr", "has parameters as the only inputs"),
         ("a.csv --model adr --parameters all", "a model of a family"),
-        ("a.npz --parameters mass", "a.npz is no table with a header"),
+        ("a.npz --parameters mass", "a.npz is none with a header"),
         ("p.csv", "no variables called v and u"),
         ("f.csv", "one function, disp, and 2 single columns"),
     ],

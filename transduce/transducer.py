@@ -281,6 +281,10 @@ class Transducer(nn.Module):
         """The same model with exact derivatives with respect to the examples."""
         return self._with(self.V, self.U, [layer.kappa.differentiable() for layer in self.steps])
 
+    def exportable(self) -> Transducer:
+        """The same model without parts that ONNX cannot compute."""
+        return self._with(self.V, self.U, [layer.kappa.exportable() for layer in self.steps])
+
     def _with(self, V: Space, U: Space, kernels: Sequence[Kappa]) -> Transducer:
         """The model with other spaces and kernels."""
         each = zip(kernels, self.steps, strict=True)

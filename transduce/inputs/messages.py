@@ -48,10 +48,17 @@ def few(names: Sequence[int] | Sequence[str]) -> str:
     return ", ".join(map(str, names[:MOST_NAMED])) + more
 
 
-def named(rows: Sequence[int] | Sequence[str], noun: str = "row") -> str:
-    """The rows in words: "row 3", "rows 3, 7 and 12", or eight of them "and 4 more"."""
+def named(rows: Sequence[int] | Sequence[str], noun: str = "row", nouns: str = "") -> str:
+    """The rows in words: "row 3", "rows 3, 7 and 12", or eight of them "and 4 more".
+
+    Args:
+        rows: their numbers or names.
+        noun: for one of them.
+        nouns: for several; default: the noun with an s.
+    """
+    nouns = nouns or f"{noun}s"
     if len(rows) == 1:
         return f"{noun} {rows[0]}"
     if len(rows) > MOST_NAMED:
-        return f"{noun}s {few(rows)}"
-    return f"{noun}s {', '.join(str(row) for row in rows[:-1])} and {rows[-1]}"
+        return f"{nouns} {few(rows)}"
+    return f"{nouns} {', '.join(str(row) for row in rows[:-1])} and {rows[-1]}"

@@ -3,8 +3,9 @@
     products of the nearest values, (1, x, y, x^2, x y, y^2), values by distance,
     values of the field carried along itself
 
-Values beyond the edges repeat those at the edges. A window of reach h is the disc of radius h. A
-field of two channels is read as a vector along both axes, which carries itself:
+Values beyond the edges repeat those at the edges or, of periodic fields, are those at the opposite
+edges. A window of reach h is the disc of radius h. A field of two channels is read as a vector
+along both axes, which carries itself:
 
     w <- w(x - d / s w(x)),      s times, from w = v
 
@@ -38,13 +39,16 @@ class FieldWindow(WindowFeatures):
         channels: number of channels of the fields.
         carried: whether fields carried along themselves take part; each further window then has
             one displacement more.
+        periodic: whether fields are periodic.
     """
 
     place: Tensor
 
-    def __init__(self, U: SampledFields, channels: int, carried: bool = False):
+    def __init__(
+        self, U: SampledFields, channels: int, carried: bool = False, periodic: bool = False
+    ):
         super().__init__()
-        self.U, self.channels, self.carried = U, channels, carried
+        self.U, self.channels, self.carried, self.periodic = U, channels, carried, periodic
         x, y = torch.meshgrid(*(2 * torch.tensor(axis).double() - 1 for axis in U.axes),
                               indexing="ij")  # fmt: skip
         place = torch.stack([torch.ones_like(x), x, y, x * x, x * y, y * y]).flatten(1)
@@ -64,7 +68,7 @@ class FieldWindow(WindowFeatures):
             i, j = torch.triu_indices(near.shape[1], near.shape[1])
             parts.insert(0, near[:, i] * near[:, j])
         if self.carried:
-            moved = (carried_along(fields, d, self.U) for d in DISPLACEMENTS[:reach])
+            moved = (carried_along(fields, d, self.U, self.periodic) for d in DISPLACEMENTS[:reach])
             parts += [self._around(w, min(REACH, self.discs[-1])).flatten(1, 2) for w in moved]
         return torch.cat(parts, 1).mT
 
@@ -82,7 +86,8 @@ class FieldWindow(WindowFeatures):
     def _around(self, f: Float[Tensor, "n c x y"], reach: int) -> Float[Tensor, "n k c p"]:
         """The values around each point, by distance."""
         p, q = f.shape[-2:]
-        wide = nn.functional.pad(f, (reach,) * 4, mode="replicate")
+        mode = "circular" if self.periodic else "replicate"
+        wide = nn.functional.pad(f, (reach,) * 4, mode=mode)
         parts = [wide[..., reach + i : reach + i + p, reach + j : reach + j + q]
                  for i, j in disc(reach)]  # fmt: skip
         return torch.stack(parts, 1).flatten(3)
@@ -96,7 +101,7 @@ def disc(reach: int) -> list[tuple[int, int]]:
 
 
 def carried_along(
-    v: Float[Tensor, "n two x y"], displacement: float, U: SampledFields
+    v: Float[Tensor, "n two x y"], displacement: float, U: SampledFields, periodic: bool = False
 ) -> Float[Tensor, "n two x y"]:
     """Fields carried along themselves.
 
@@ -104,13 +109,20 @@ def carried_along(
         v: fields, in units of the root mean square of their values.
         displacement: of a value of 1, in units of the side.
         U: their grid; its points count as evenly spaced.
+        periodic: whether fields are periodic.
     """
-    axes = (torch.linspace(-1, 1, points).to(v) for points in U.grid)
+    around = [points // 4 if periodic else 0 for points in U.grid]  # points beyond each end
+    sides = [(p - 1 + 2 * more) / 2 for p, more in zip(U.grid, around, strict=True)]
+    axes = (torch.linspace(1 - p, p - 1, p).to(v) / 2 for p in U.grid)
     start = torch.stack(torch.meshgrid(*axes, indexing="ij")[::-1], -1)  # (y, x) as sampled
+    half = start.new_tensor(sides[::-1])  # of the field with what is around it, in points
+    own = start.new_tensor([p - 1 + periodic for p in U.grid[::-1]])  # the side
+    beyond = [around[1], around[1], around[0], around[0]]
     w = v
     for _ in range(STEPS):
-        back = 2 * displacement / STEPS * w.flip(1).movedim(1, -1)
+        back = displacement / STEPS * own * w.flip(1).movedim(1, -1)
+        wide = nn.functional.pad(w, beyond, mode="circular") if periodic else w
         w = nn.functional.grid_sample(
-            w, start - back, mode="bicubic", padding_mode="border", align_corners=True
+            wide, (start - back) / half, mode="bicubic", padding_mode="border", align_corners=True
         )
     return w

@@ -7,15 +7,15 @@ u are curves, only those that need no grid.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, cast
 
 from torch import Tensor
 
-from ..spaces import Gridded, Sampled, Space, WithParameters
+from ..spaces import Gridded, Sampled, Space
 from .catalogue import Catalogue
 from .comparison import Comparison
 from .kappa import Answer, Kappa
-from .metrics import Metric, has_metric
+from .metrics import Metric, functions_of, has_metric
 from .of_functions import OfFunctions
 from .scaled import MOST_BLOCKS, ScaledRidge, Scales, block_sizes
 from .simple import Constant, Deviation, Gain
@@ -73,11 +73,6 @@ CURVES = Catalogue(
 def has_length_scales(V: Space) -> bool:
     """Whether numbers are among the inputs, few enough for a length scale of each."""
     return not isinstance(V, Gridded) and len(block_sizes(V)) <= MOST_BLOCKS
-
-
-def functions_of(V: Space) -> Space:
-    """The space without parameters."""
-    return V.functions if isinstance(V, WithParameters) else V
 
 
 class SharedComparisons:
@@ -179,10 +174,29 @@ class GeneralStack(Stack):
     def answers_by_name(self, fit: StackFit, v: Tensor) -> dict[str, Tensor]:
         return dict(zip(self.names, self.answers(fit, v).unbind(1), strict=True))
 
+    @property
+    def shared(self) -> list[str]:
+        """The answers that are one law for all points."""
+        return [name for name, kernel in self._named_kernels() if kernel.is_shared]
+
     def differentiable(self) -> GeneralStack:
-        """Without kernels with length scales, which are optimised without derivatives."""
-        left = tuple(dict.fromkeys((*self.without, *self.catalogue.scaled)))
-        return type(self)(self.V, self.U, self.readout, self.trust, left)
+        named = self._named_kernels()
+        return self._without([name for name, kernel in named if not kernel.has_exact_gradients])
+
+    def exportable(self) -> GeneralStack:
+        named = self._named_kernels()
+        return self._without([name for name, kernel in named if not kernel.exports])
+
+    def _named_kernels(self) -> list[tuple[str, Kappa]]:
+        """All answers but the corrected ones."""
+        kernels = [cast(Kappa, kernel) for kernel in self.kernels]
+        return list(zip(self.names[: len(kernels)], kernels, strict=True))
+
+    def _without(self, names: Sequence[str]) -> GeneralStack:
+        """Without these answers, and those that correct them."""
+        if not names:
+            return self
+        return type(self)(self.V, self.U, self.readout, self.trust, (*self.without, *names))
 
     def between(self, V: Space, U: Space) -> GeneralStack:
         return type(self)(V, U, self.readout, self.trust, self.without)

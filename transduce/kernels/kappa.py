@@ -33,12 +33,14 @@ class Fit:
             each function, shape (b, n), or of each coefficient, shape of the residual.
         in_sample: u_i minus the answer at v_i of all examples, of kernels with few parameters.
         error: expected squared error in units of that of the mean of the examples, shape (b,).
+        honesty: factor of bands, shape (b,); None for 1.
     """
 
     residual: Tensor | None = None
     deviation: Tensor | None = None
     in_sample: Tensor | None = None
     error: Tensor | None = None
+    honesty: Tensor | None = None
 
     @property
     def nbytes(self) -> int:
@@ -84,11 +86,17 @@ class Kappa(Part, Generic[F, R]):
         rigid: whether it has so few parameters that one example less hardly moves its answers.
         chunk: number of queries answered at once, so that memory stays in the cache.
         systems: number of regressions that one fit consists of, such as one for each place.
+        is_shared: whether it is one law for all points of a function.
+        exports: whether ONNX can compute its answers.
+        has_exact_gradients: whether its answers have derivatives with respect to the examples.
     """
 
     leaves_out: bool = False
     rigid: bool = False
     chunk: int = 1024
+    is_shared: bool = False
+    exports: bool = True
+    has_exact_gradients: bool = True
 
     @property
     def systems(self) -> int:
@@ -200,8 +208,12 @@ class Kappa(Part, Generic[F, R]):
         )
 
     def differentiable(self) -> Kappa:
-        """The same kernel without parts whose choices depend smoothly on the examples: answers
-        then have exact derivatives with respect to these."""
+        """The same kernel without parts that have no exact derivatives with respect to the
+        examples."""
+        return self
+
+    def exportable(self) -> Kappa:
+        """The same kernel without parts that ONNX cannot compute."""
         return self
 
     def named_answers(self, fit: F) -> dict[str, Answer]:

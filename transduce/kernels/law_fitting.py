@@ -4,7 +4,7 @@
 
 by Levenberg and Marquardt's steps, from the weights that are best for differences in time of long
 waves. Then come fewer terms, if they explain the examples about as well, and finer steps in time,
-until these do not matter.
+until finer ones no longer change the answer.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def _sparse(law: Evolution, v: Tensor, u: Tensor) -> Evolution:
     sizes = law.w.abs() / _units(law, v)
     for share in SHARES:
         active = sizes > share * sizes.max()
-        if active.all():
+        if active.all() or not active.any():
             return law
         few = _refined(replace(law, w=law.w * active, active=active), v, u)
         if few.error <= max(AS_GOOD * law.error, RESOLVED):

@@ -2,13 +2,21 @@
 
     |f|^2 = sum_j (M (f - m))_j^2,      m the mean of the examples
 
-"values" compares values, "slopes" first derivatives, "integrals" and "double integrals" running
-integrals and those of these, "smooth" means of the values nearby, "scales" values together with
-these, and "columns" values in units of the standard deviation of each.
+| kind | compares |
+| --- | --- |
+| values | values |
+| slopes | first derivatives |
+| with slopes | values and first derivatives |
+| integrals | running integrals |
+| double integrals | running integrals of running integrals |
+| smooth | Gaussian means of the values nearby |
+| scales | values and such means |
+| columns | values in units of the standard deviation of each column |
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -20,9 +28,18 @@ from ..configs import Part
 from ..spaces import Gridded, Resample, Sampled, SampledFields, Space, WithParameters
 from ..types import TransduceError
 
-KINDS = ("values", "slopes", "integrals", "double integrals", "smooth", "scales", "columns")
+KINDS = (
+    "values",
+    "slopes",
+    "with slopes",
+    "integrals",
+    "double integrals",
+    "smooth",
+    "scales",
+    "columns",
+)
 PLAIN = ("values", "columns")  # on any space
-NEARBY = 0.1  # length over which "scales" averages, as a share of the interval
+NEARBY = 0.1  # standard deviation of those Gaussians, as a share of the interval
 
 
 class Metric(Part):
@@ -38,7 +55,7 @@ class Metric(Part):
         if kind not in KINDS:
             raise TransduceError(f"kind={kind!r}; expected one of {', '.join(KINDS)}.")
         self.V, self.kind = V, kind
-        self.own = _functions_of(V)
+        self.own = functions_of(V)
         self.maps = nn.ModuleList(_maps(self.own, kind))
         if not len(self.maps) and kind not in PLAIN:
             raise TransduceError(
@@ -75,7 +92,7 @@ class Metric(Part):
 def has_metric(V: Space, kind: str) -> bool:
     """Whether a space has this metric. Columns of one curve have the same unit, and so have the
     values whose powers are taken."""
-    own = _functions_of(V)
+    own = functions_of(V)
     if kind == "columns":
         return not isinstance(V, Sampled) or V.channels > 1
     if kind == "scales":
@@ -93,7 +110,8 @@ def _maps(V: Space, kind: str) -> list[Resample]:
     return []
 
 
-def _functions_of(V: Space) -> Space:
+def functions_of(V: Space) -> Space:
+    """The space without parameters."""
     return V.functions if isinstance(V, WithParameters) else V
 
 
@@ -147,9 +165,21 @@ def _smooth(V: SampledFields) -> Resample:
     return Resample(_nearby(V.x), _nearby(V.y))
 
 
+def _with_slopes(V: SampledFields) -> list[Resample]:
+    """Values, and first derivatives along both axes divided by pi: of half a wave across the side
+    both are of one size."""
+    along_x, along_y = (_slopes(x) / math.pi for x in V.axes)
+    return [V.onto(V), Resample(along_x, _whole(V.y)), Resample(_whole(V.x), along_y)]
+
+
+def _whole(x: tuple[float, ...]) -> Float[Tensor, "p p"]:
+    return torch.eye(len(x), dtype=torch.float64)
+
+
 OF_FIELDS: dict[str, Callable[[SampledFields], list[Resample]]] = {
     "scales": lambda V: [V.onto(V), _smooth(V)],
     "smooth": lambda V: [_smooth(V)],
+    "with slopes": _with_slopes,
 }
 MATRICES = {
     "slopes": _slopes,

@@ -22,6 +22,8 @@ class OfFunctions(Kappa[Fit, Reading]):
     def __init__(self, kappa: Kappa, V: Space):
         super().__init__()
         self.kappa, self.V, self.chunk = kappa, V, kappa.chunk
+        self.exports, self.has_exact_gradients = kappa.exports, kappa.has_exact_gradients
+        self.is_shared = kappa.is_shared
 
     def condition(
         self,

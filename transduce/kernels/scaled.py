@@ -174,6 +174,8 @@ class ScaledRidge(PerTask[ScaledFit]):
         own: number of principal components of u with scales of their own.
     """
 
+    has_exact_gradients = False  # scales are optimised
+
     def __init__(self, scales: Scales, own: int = 0):
         super().__init__()
         self.scales, self.own = scales, own

@@ -66,6 +66,8 @@ class Gain(Moved[GainFit]):
 
     rigid = True
 
+    is_shared = True
+
     def fit_task(self, v: Float[Tensor, "n d"], u: Float[Tensor, "n q"]) -> GainFit:
         w, n = self.moved(v), len(v)
         a, b = w - w.mean(), u - u.mean()  # large offsets would take the digits of the squares

@@ -104,6 +104,7 @@ class WindowRidge(PerTask[WindowFit]):
     """
 
     chunk = 256
+    is_shared = True
 
     def __init__(self, V: Gridded, U: Gridded, features: WindowFeatures):
         super().__init__()

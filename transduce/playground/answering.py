@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from ..inputs import Pairs, read_pairs
 from ..regression import RegressedOperator
+from ..regression.named import weights_for
 from ..transducer import Transducer
 from ..types import Array, ExampleSet, TransduceError
+from .models import model
 
-MOST_POINTS = 2048  # of a function, for models that adapt to grids
+MOST_VALUES = 2 * 64 * 64  # of a function, for models that adapt to grids
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,11 +38,6 @@ class Data:
     x_query: np.ndarray | None = None
     parameters: np.ndarray | None = None
     parameters_query: np.ndarray | None = None
-
-    @property
-    def of_fields(self) -> bool:
-        """Whether functions have two variables."""
-        return self.v.ndim > 3
 
     def first(self) -> Data:
         """The first pair."""
@@ -85,7 +83,9 @@ def answer(name: str, T: Transducer, data: Data) -> Answer:
 
 
 def _by_curves(name: str, T: Transducer, data: Data) -> Answer:
-    O = RegressedOperator(_pairs(data), name, T)
+    pairs = _pairs(data)
+    own = weights_for(name, pairs)
+    O = RegressedOperator(pairs, name, T if own == name else model(own))
     parts = O.predict(data.v_query, x=data.x_query, parameters=data.parameters_query)
     u, low, high = (np.asarray(part).reshape(len(data.v_query), *_shape(O)) for part in parts)
     grid = O.pairs.u.grid
@@ -112,10 +112,10 @@ def _short(O: RegressedOperator) -> list[str]:
 
 
 def _pairs(data: Data) -> Pairs:
-    points = max(data.v.shape[-1], data.u.shape[-1], data.v_query.shape[-1])
-    if points > MOST_POINTS:
+    values = max(math.prod(f.shape[1:]) for f in (data.v, data.u, data.v_query))
+    if values > MOST_VALUES:
         raise TransduceError(
-            f"functions have {points} points; on this page the model takes at most {MOST_POINTS}. "
+            f"functions have {values} values; on this page the model takes at most {MOST_VALUES}. "
             "Use `transduce regress`, or a coarser grid."
         )
     return read_pairs(

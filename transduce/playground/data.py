@@ -21,6 +21,7 @@ from pydantic import BaseModel, Field
 from .. import weights
 from ..families import AdvectionDiffusionReaction
 from ..random_fields import generator_for
+from ..regression.named import FIELDS
 from ..serving.bodies import read_npz, write_npz
 from ..serving.files import read_file
 from ..serving.warned import collecting_warnings
@@ -113,12 +114,11 @@ def read(uploads: list[Upload]) -> Data:
 
 
 def fitting(data: Data) -> dict[str, TransduceError | None]:
-    """Whether each bundled model takes such data, or what it says against it. Fields of two
-    variables are tried with models of these first."""
+    """Whether each bundled model takes such data, or what it says against it."""
     said: dict[str, TransduceError | None] = {}
-    first = FIRST if not data.of_fields else (*FIRST[1:], FIRST[0])
-    order = {name: i for i, name in enumerate(first)}
-    for name in sorted(weights.names(), key=lambda name: order.get(name, len(order))):
+    order = {name: i for i, name in enumerate(FIRST)}
+    names = [name for name in weights.names() if name != FIELDS]  # part of the general model
+    for name in sorted(names, key=lambda name: order.get(name, len(order))):
         try:
             with collecting_warnings():  # what the chosen one warns of is told once it regresses
                 check(model(name), data)

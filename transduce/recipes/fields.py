@@ -27,7 +27,7 @@ class FieldsRecipe(GeneralRecipe):
     unseen: Any = UNSEEN
     records: int = 600
     validation_records: int = 100
-    sizes: tuple[int, int] = (2, 80)
+    sizes: tuple[int, int] = (2, 200)
 
     def tasks(self, path: Path) -> OperatorFamily:
         """Stored operators with the symmetries of the square, on grids of 10 to 24 points."""
@@ -41,7 +41,7 @@ GENERAL_FIELDS = FieldsRecipe(
     family=RandomFieldOperators(),
     validation=RandomFieldOperators(mechanisms=HELD_OUT),
     training=Training(
-        steps=12_000,
+        steps=9_000,
         lr=2e-3,
         muon_lr=0.0,
         tasks=3,

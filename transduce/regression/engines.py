@@ -7,6 +7,7 @@ interval, and knows its leave-one-out residuals at the examples.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Collection
 from functools import cached_property
 
 import numpy as np
@@ -16,7 +17,7 @@ from torch import Tensor
 from ..bands import quantile
 from ..conditioned import ConditionedOperator
 from ..inputs import Pairs, Query
-from ..kernels import Answer
+from ..kernels import Answer, GeneralStack
 from ..kernels.posterior import Posterior
 from ..spaces import Space, WithParameters
 from ..transducer import Transducer
@@ -55,6 +56,11 @@ class Engine(ABC):
             "suggestions by a model of a family or a baseline; expected model='general', which "
             "has the covariance of what is unknown. Regress with it."
         )
+
+    @property
+    def shared(self) -> Collection[str]:
+        """The answers that are one law for all points."""
+        return ()
 
     @property
     def fits_once(self) -> bool:
@@ -98,6 +104,12 @@ class GeneralEngine(Engine):
             T = T.differentiable()
         self.O = ConditionedOperator(T, in_space(examples, V, self.U))
 
+    def exportable(self) -> GeneralEngine:
+        """Without answers that ONNX cannot compute, conditioned again if there are any."""
+        if all(layer.kappa.exportable() is layer.kappa for layer in self.O.T.steps):
+            return self
+        return GeneralEngine(self.O.T.exportable(), self.pairs)
+
     def _vectors(self, v: Tensor, x: Tensor | None, parameters: np.ndarray | None) -> Tensor:
         """Functions at the positions of V, flattened, followed by parameters."""
         if self.pairs.v.grid is not None:
@@ -138,6 +150,11 @@ class GeneralEngine(Engine):
     def answers(self) -> dict[str, Answer]:
         """The weighed answers by name."""
         return self.O.T.steps[-1].kappa.named_answers(self.O.fits[-1])
+
+    @property
+    def shared(self) -> Collection[str]:
+        kappa = self.O.T.steps[-1].kappa
+        return kappa.shared if isinstance(kappa, GeneralStack) else ()
 
     def _encoded(self, query: Query) -> Tensor:
         """Queries as the vectors that kernels take."""

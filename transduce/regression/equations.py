@@ -214,7 +214,9 @@ def _blocks(pairs: Pairs, n: int) -> list[np.ndarray]:
     if pairs.groups is not None and pairs.groups.several:
         rows = _rows(len(pairs), n)
         parts = [np.flatnonzero(held[rows]) for held in parts_of(pairs.groups)]
-        return [part for part in parts if len(part)]
+        found = [part for part in parts if len(part)]
+        if len(found) > 1:
+            return found
     return np.array_split(np.arange(n), min(BLOCKS, n))
 
 

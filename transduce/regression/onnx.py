@@ -13,6 +13,7 @@ from torch import Tensor
 from ..exporting import Exported, Graph, between, write_onnx
 from ..files import PathLike, versions
 from ..inputs import Functions, read_query
+from ..inputs.messages import caution
 from ..spaces import Space
 from ..storage import check_writable
 from ..types import TransduceError
@@ -21,6 +22,8 @@ from .shapes import as_tensor
 
 if TYPE_CHECKING:
     from .operator import RegressedOperator
+
+NOTABLE = 1.01  # ratio of leave-one-out errors
 
 
 def export(O: RegressedOperator, path: PathLike, force: bool) -> Exported:
@@ -38,12 +41,13 @@ def export(O: RegressedOperator, path: PathLike, force: bool) -> Exported:
             f"exporting the model {O.model!r} through regress; expected the general model. "
             "Use Transducer.from_pretrained(...).regress(ExampleSet(v, u)).export."
         )
+    engine = _exportable(engine)
     T, fits = engine.O.T, engine.O.fits
     v, parameters = between(_as_given(pairs.v)), None
     if pairs.parameters is not None:
         parameters = between(as_tensor(pairs.parameters))
     with torch.no_grad():
-        u = _answered(O, v, parameters)
+        u = _answered(engine, v, parameters)
         graph = Graph(
             T,
             lambda f, p=None: _arranged(f, p, pairs.v, T.V),
@@ -60,11 +64,26 @@ def export(O: RegressedOperator, path: PathLike, force: bool) -> Exported:
     return write_onnx(path, graph, v, u, max(1e-30, *map(float, sizes)), about, parameters)
 
 
-def _answered(O: RegressedOperator, v: Tensor, parameters: Tensor | None) -> Tensor:
-    """What the operator answers to functions in the user's shape and order, in double precision."""
+def _exportable(engine: GeneralEngine) -> GeneralEngine:
+    """Without answers that ONNX cannot compute; warns if errors are larger without them."""
+    other = engine.exportable()
+    lost = [name for name in engine.answers if name not in other.answers]
+    share = sum(engine.answers[name].weight for name in lost)
+    before, after = (float(e.residuals.square().sum().sqrt()) for e in (engine, other))
+    if after > NOTABLE * before:
+        caution(
+            f"the graph leaves out {', '.join(lost)} ({share:.0%} of the answer here), which solve "
+            f"equations for each query. Its leave-one-out error is {after:.2g}, and that of this "
+            f"operator {before:.2g}. To keep these answers, use O.save and transduce.load."
+        )
+    return other
+
+
+def _answered(engine: GeneralEngine, v: Tensor, parameters: Tensor | None) -> Tensor:
+    """What an engine answers to functions in the user's shape and order, in double precision."""
     given = None if parameters is None else parameters.numpy()
-    query = read_query(O.pairs, v.numpy(), parameters=given)
-    return _restored(O.engine.answer(query, None).detach(), O.pairs.u)
+    query = read_query(engine.pairs, v.numpy(), parameters=given)
+    return _restored(engine.answer(query, None).detach(), engine.pairs.u)
 
 
 def _as_given(f: Functions) -> Tensor:

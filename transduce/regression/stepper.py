@@ -37,7 +37,6 @@ from .steps import (
 if TYPE_CHECKING:
     from .operator import RegressedOperator
 
-OF_ALL_POINTS = (LAW, "identity", "window", "far window")
 MARGIN = 0.5  # of the range of values
 
 
@@ -84,7 +83,7 @@ class Stepper:
     def outside(self, states: States, parameters: Parameters) -> np.ndarray:
         """Whether each state is far outside the examples, shape (m,). A law that all points share
         may be applied wherever values are within their range and half of it on either side."""
-        if self.name in OF_ALL_POINTS:
+        if self.name == LAW or self.name in self.O.engine.shared:
             return _beyond_values(as_tensor(self.O.pairs.v.array), states)
         return self.O._surroundings.outside(query_of(self.O.pairs, states, parameters))
 
@@ -100,7 +99,8 @@ class Stepper:
         residuals = engine.residuals.detach().double()
         if not isinstance(engine, GeneralEngine):
             return residuals
-        return residuals * float(getattr(engine.O.fits[-1], "honesty", torch.ones(1))[0])
+        honesty = engine.O.fits[-1].honesty
+        return residuals if honesty is None else residuals * float(honesty[0])
 
 
 def _beyond_values(v: Float[Tensor, "n c p"], states: States) -> np.ndarray:

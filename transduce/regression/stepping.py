@@ -165,7 +165,7 @@ def _warn(made: Made) -> None:
             first = min(ended, key=lambda i: made.stopped[i] or 0)
             caution(
                 f"{len(ended)} of {len(made.reason)} rollouts stopped {why} "
-                f"({named(ended, 'trajectory').replace('trajectorys', 'trajectories')}; first "
+                f"({named(ended, 'trajectory', 'trajectories')}; first "
                 f"trajectory {first} at step {made.stopped[first]}). Later states are NaN: give "
                 "examples like these states, or fewer steps."
             )

@@ -17,6 +17,7 @@ import numpy as np
 
 from ..inputs import read_pairs
 from ..regression import RegressedOperator
+from ..regression.named import weights_for
 from ..transducer import Transducer
 from ..types import ExampleSet, TransduceError
 from .bodies import TooLargeError
@@ -40,8 +41,9 @@ class Sizes:
         function: values of one function.
         positions: scattered positions.
         answer: numbers of one answer.
-        curve: points of a function, and of its answers, for models that adapt to grids: their
-            memory grows with the square of it.
+        points: of a function along an axis, and of its answers, for models that adapt to grids:
+            their memory grows with the square of it.
+        values: of a function, for these models.
         curves: numbers of all examples for these models.
     """
 
@@ -51,13 +53,20 @@ class Sizes:
     function: int = 2**17
     positions: int = 4096
     answer: int = 2**22
-    curve: int = 2048
+    points: int = 2048
+    values: int = 2**13
     curves: int = 2**18
 
     def check(self, what: str, size: int, most: int, remedy: str) -> None:
         """Raise an error if `size` is above `most`."""
         if size > most:
             raise TooLargeError(f"{what}: {size}; this server takes at most {most}. {remedy}")
+
+    def check_function(self, name: str, f: np.ndarray) -> None:
+        """Raise an error if functions are too large for models that adapt to grids."""
+        axes = max(f.shape[1:], default=1)
+        self.check(f"points of each {name} along an axis", axes, self.points, COARSER)
+        self.check(f"values of each {name}", f.size // len(f), self.values, COARSER)
 
 
 def condition(
@@ -80,7 +89,11 @@ def condition(
             "of these."
         )
     T = models[name]
-    regress = (_of_curves if T.V.adapts else _of_family)(name, T, fields, sizes)
+    regress = (
+        _of_any_grid(name, models, fields, sizes)
+        if T.V.adapts
+        else _of_family(name, T, fields, sizes)
+    )
     start = time.perf_counter()
     with collecting_warnings() as said:
         O = regress()
@@ -110,21 +123,22 @@ def _of_family(
     return lambda: T.regress(examples)
 
 
-def _of_curves(
-    name: str, T: Transducer, fields: Mapping[str, object], sizes: Sizes
+def _of_any_grid(
+    name: str, models: Mapping[str, Transducer], fields: Mapping[str, object], sizes: Sizes
 ) -> Callable[[], Operator]:
-    """The regression by a model that adapts to grids, once sizes are checked."""
+    """The regression by a model that adapts to grids, once sizes are checked. Between fields of two
+    variables the general model is that of fields, if the server has it."""
     v, u = (_functions(fields, key, sizes, np.float64, 1) for key in ("v", "u"))
     sizes.check("examples", len(v), sizes.examples, "Send fewer.")
     for key, f in (("v", v), ("u", u)):
-        sizes.check(f"values of each {key}", f.size // len(f), sizes.curve, COARSER)
+        sizes.check_function(key, f)
         sizes.check(f"numbers of all examples {key}", f.size, sizes.curves, "Send fewer examples.")
     x, x_v, x_u = (_positions(fields, key, sizes) for key in ("x", "x_v", "x_u"))
     parameters = _parameters(fields, sizes)
 
     def regress() -> RegressedOperator:
         pairs = read_pairs(v, u, x=x, x_v=x_v, x_u=x_u, parameters=parameters)
-        return RegressedOperator(pairs, name, T)
+        return RegressedOperator(pairs, name, models.get(weights_for(name, pairs), models[name]))
 
     return regress
 
@@ -145,9 +159,9 @@ def predict(O: Operator, fields: Mapping[str, object], sizes: Sizes) -> Predicti
     given = {"x": _positions(fields, "x", sizes)}
     if asked.adapts:
         given["parameters"] = _parameters(fields, sizes)
-        sizes.check("values of each v", v.size // len(v), sizes.curve, COARSER)
+        sizes.check_function("v", v)
         if at is not None:
-            sizes.check("points to answer at", asked.values(at), sizes.curve, "Ask for fewer.")
+            sizes.check("points to answer at", asked.values(at), sizes.points, "Ask for fewer.")
     band = (
         None
         if "band" not in fields
@@ -227,7 +241,7 @@ def _parameters(fields: Mapping[str, object], sizes: Sizes) -> np.ndarray | None
         raise TransduceError(
             "parameters are no list of numbers; expected one number, or a list, for each function."
         )
-    sizes.check("parameters of each function", p.size // len(p), sizes.curve, "Send fewer.")
+    sizes.check("parameters of each function", p.size // len(p), sizes.points, "Send fewer.")
     return p.astype(np.float64)
 
 

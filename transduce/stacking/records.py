@@ -108,7 +108,7 @@ def collect(
     """
     folder.mkdir(parents=True, exist_ok=True)
     blocks = range(math.ceil(count / BLOCK))
-    origin = {"origin": _origin(stack, family)}
+    origin = {"origin": _origin(stack, family, examples)}
     missing = [
         block
         for block in blocks
@@ -125,9 +125,9 @@ def _path(folder: Path, split: str, block: int) -> Path:
     return folder / f"{split}-{block}.safetensors"
 
 
-def _origin(stack: GeneralStack, family: OperatorFamily) -> str:
-    """A checksum of what records depend on: the read-out, the answers and the family."""
-    found = hashlib.sha256(f"{stack.catalogue.known} {family}".encode())
+def _origin(stack: GeneralStack, family: OperatorFamily, examples: tuple[int, int]) -> str:
+    """A checksum of what records depend on: the read-out, the answers, the family and n."""
+    found = hashlib.sha256(f"{stack.catalogue} {family} {examples}".encode())
     for name, value in sorted(stack.readout.state_dict().items()):
         found.update(name.encode() + value.cpu().numpy().tobytes())
     return found.hexdigest()
@@ -189,7 +189,7 @@ def record(
     V, U = stack.V.fitted_to(v, None), stack.U.fitted_to(u, None)
     v, v_query, u, u_query = V.encode(v), V.encode(v_query), U.encode(u), U.encode(u_query)
     known = stack.catalogue.known
-    stack = type(stack)(V, U, stack.readout, Trust(len(known)))
+    stack = type(stack)(V, U, stack.readout, Trust(len(known))).eval()
     fit = stack.condition(v[None], u[None])
     answers = stack.answers(fit, v_query[None])
     unit = (u_query - u.mean(0)).square().sum().clamp(min=1e-300)

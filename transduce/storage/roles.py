@@ -216,9 +216,10 @@ def _with_parameters(file: OpenFile, choice: Choice, roles: Roles) -> Roles:
 def _left_out(file: OpenFile, parameters: Sequence[str]) -> Iterator[str]:
     """A note on columns that label the rows of a design study."""
     if file.counts and parameters:
+        labels, those = ("labels", "it is one") if len(file.counts) == 1 else ("label", "they are")
         yield (
-            f"{few(file.counts)} of {file.path} labels rows and is no parameter. If it is one, "
-            f"give --parameters {','.join((*file.counts, *parameters))}."
+            f"{few(file.counts)} of {file.path} {labels} rows, so not read as parameters. If "
+            f"{those}, give --parameters {','.join((*file.counts, *parameters))}."
         )
 
 
@@ -256,9 +257,9 @@ def _is_study_of_arrays(file: OpenFile, v: str | None, u: Sequence[str]) -> bool
 def _check_has_columns(file: OpenFile, choice: Choice) -> None:
     if choice.parameters and (file.layout or file.frame is None):
         raise TransduceError(
-            f"--parameters names columns, and {file.path} is no table with a header and a row for "
-            "each run; expected that, or an array called parameters, of shape (n, p). Leave out "
-            "--parameters."
+            f"--parameters names columns of a table; {file.path} is none with a header and a row "
+            "for each run. Expected such a table, or an array `parameters` of shape (n, p). Leave "
+            "out --parameters."
         )
 
 

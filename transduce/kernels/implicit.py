@@ -1,0 +1,179 @@
+"""One implicit law for all points of a field: each value of u from its neighbours and v nearby.
+
+    u(x) = b(v near x) + sum_d w_d(v near x) u(x + d),      d to the four nearest points
+
+b and w_d are linear in features of v around x. It is the law of a stationary equation, such as flow
+through porous media, diffusion, or waves of one frequency: u depends on v everywhere, but obeys an
+equation at each point. Every point of every example is an equation for the coefficients. Examples
+that are left out choose the ridge and the features. Where such answers are no better than the mean,
+the mean is the answer.
+
+Some v make the equations nearly singular. Answers far beyond the examples' u are therefore solved
+again with weights of neighbours whose sum is at most 1, which bounds them as diffusion does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from ..spaces import SampledFields
+from .implicit_fitting import RIDGES, LawExamples, Regression, fitted, tried
+from .per_task import PerTask, TaskFit
+from .stencil import FEWEST, Stencil, feature_counts, features_of
+
+USEFUL = 0.9  # error in units of the mean's, from which on the mean is the answer
+HOPELESS = 1.2  # error of the first choice, in units of the mean's, above which no other is tried
+MOST_POINTS = 64 * 64  # of a grid: on larger ones answers take too long
+BEYOND = 1.5  # largest value that needs no second solution, in units of the examples' largest
+
+LawChoice = tuple[int, float]
+"""The number of a stencil, and a ridge."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImplicitFit(TaskFit):
+    """What queries need.
+
+    Attributes:
+        mean, size: of v, for each channel.
+        offset, unit: mean and size of u, for each channel.
+        average: of the examples' u.
+        chosen: None if the mean is the answer.
+        w: the coefficients for each channel of u.
+        largest: deviation of an answer, for each channel.
+    """
+
+    mean: Float[Tensor, "c 1"]
+    size: Float[Tensor, "c 1"]
+    offset: Float[Tensor, "e 1"]
+    unit: Float[Tensor, "e 1"]
+    average: Float[Tensor, " q"]
+    chosen: LawChoice | None = None
+    w: Float[Tensor, "e t"] | None = None
+    largest: Float[Tensor, " e"] | None = None
+
+
+def has_implicit_laws(U: SampledFields) -> bool:
+    """Whether a grid has points inside, and not too many."""
+    return min(U.grid) >= FEWEST and U.grid[0] * U.grid[1] <= MOST_POINTS
+
+
+class ImplicitLaw(PerTask[ImplicitFit]):
+    """Fields that solve an equation whose coefficients depend on v nearby.
+
+    Args:
+        V: space of the inputs.
+        U: space of the outputs.
+        rich: whether all features take part; if not, fewer of them are tried.
+        periodic: whether fields are periodic.
+    """
+
+    chunk = 256
+    exports, has_exact_gradients, is_shared = False, False, True
+
+    def __init__(
+        self, V: SampledFields, U: SampledFields, rich: bool = False, periodic: bool = False
+    ):
+        super().__init__()
+        self.V, self.U, self.rich, self.periodic, self.onto = V, U, rich, periodic, V.onto(U)
+        *fewer, most = feature_counts(V.channels)
+        counts = [most] if rich else fewer
+        self.grid = (U.grid[0], U.grid[1])
+        self.stencils = [Stencil(self.grid, *count, periodic) for count in counts]
+
+    def fit_task(self, v: Float[Tensor, "n d"], u: Float[Tensor, "n q"]) -> ImplicitFit:
+        last = len(self.stencils) - 1
+        return self._fitted(v, u, [(k, r) for k in range(last, -1, -1) for r in RIDGES])
+
+    def refit_task(
+        self, fit: ImplicitFit, v: Float[Tensor, "n d"], u: Float[Tensor, "n q"]
+    ) -> ImplicitFit:
+        """The features and the ridge stay."""
+        return self._fitted(v, u, [] if fit.chosen is None else [fit.chosen])
+
+    @torch.no_grad()
+    def _fitted(self, v: Tensor, u: Tensor, choices: list[LawChoice]) -> ImplicitFit:
+        f, y = self._on_grid(v), u.unflatten(1, (self.U.channels, -1))
+        mean, size = _units(f)
+        offset, unit = _units(y)
+        n, average = len(u), u.mean(0)
+        of_mean = (u - average) * (n / max(1, n - 1)) if n > 1 else u
+        plain = ImplicitFit(
+            residual=of_mean, mean=mean, size=size, offset=offset, unit=unit, average=average
+        )
+        if n < 3 or not choices:
+            return plain
+        features = features_of((f - mean) / size, self.grid, self.periodic)
+        y = (y - offset) / unit
+        largest = BEYOND * y.abs().amax((0, 2))
+        each = list(zip(y.unbind(1), largest, strict=True))
+        examples = [[LawExamples(s, features, *part) for part in each] for s in self.stencils]
+        groups = tried(examples[0][0])
+        own = of_mean[torch.cat(groups)].unflatten(1, (self.U.channels, -1)) / unit
+        chosen = _chosen(examples, choices, groups, float(own.square().sum()))
+        if chosen is None:
+            return plain
+        laws = [fitted(channel, chosen[1]) for channel in examples[chosen[0]]]
+        residual = torch.stack([residual for _, residual in laws], 1) * unit
+        w = torch.stack([w for w, _ in laws])
+        return ImplicitFit(
+            residual=residual.flatten(1),
+            mean=mean,
+            size=size,
+            offset=offset,
+            unit=unit,
+            average=average,
+            chosen=chosen,
+            w=w,
+            largest=largest,
+        )
+
+    def answer_task(self, fit: ImplicitFit, v: Float[Tensor, "m d"]) -> Float[Tensor, "m q"]:
+        if fit.chosen is None or fit.w is None or fit.largest is None:
+            return fit.average.expand(len(v), -1)
+        stencil = self.stencils[fit.chosen[0]]
+        f = features_of((self._on_grid(v) - fit.mean) / fit.size, self.grid, self.periodic)
+        laws = zip(fit.w, fit.largest, strict=True)
+        parts = torch.stack([stencil.solve(f, w, largest) for w, largest in laws], 1)
+        return (parts * fit.unit + fit.offset).flatten(1)
+
+    def _on_grid(self, v: Float[Tensor, "n d"]) -> Float[Tensor, "n c p"]:
+        """Inputs at the positions of U."""
+        return self.onto(self.V.shaped(v)).flatten(2)
+
+
+def _chosen(
+    examples: list[list[LawExamples]],
+    choices: list[LawChoice],
+    groups: list[Tensor],
+    of_mean: float,
+) -> LawChoice | None:
+    """The choice of least error, or None if the mean is about as good.
+
+    Args:
+        examples: of each stencil, for each channel of u.
+        choices: to try, the most promising first.
+        groups: of examples that are left out.
+        of_mean: the error of the mean.
+    """
+    errors: list[float] = []
+    regressions: dict[int, list[Regression]] = {}
+    for k, ridge in choices:
+        if k not in regressions:
+            regressions[k] = [Regression.of(channel, groups) for channel in examples[k]]
+        errors.append(sum(regression.error(ridge) for regression in regressions[k]))
+        if errors[0] > HOPELESS * of_mean:
+            break
+    best = min(errors)
+    return choices[errors.index(best)] if best < USEFUL * of_mean else None
+
+
+def _units(f: Float[Tensor, "n c p"]) -> tuple[Float[Tensor, "c 1"], Float[Tensor, "c 1"]]:
+    """Mean and standard deviation of each channel."""
+    mean = f.mean((0, 2))[:, None]
+    size = (f - mean).square().mean((0, 2)).sqrt()[:, None]
+    return mean, torch.where(size > 1e-12 * mean.abs(), size, 1.0)
