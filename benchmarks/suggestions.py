@@ -40,7 +40,7 @@ from transduce.inputs import read_query
 from transduce.regression import RegressedOperator
 from transduce.report import Row
 
-START, STEP, CANDIDATES, REPETITIONS, SEED = 10, 5, 400, 6, 2027
+START, STEP, CANDIDATES, REPETITIONS, SEED = 10, 5, 400, 3, 2027
 HORIZONS = (60, 100)  # runs of random choice
 SUGGEST, VARIANCE, RANDOM = "suggest", "largest variance", "random"
 REQUIRED = 0.75  # of the runs of random choice
