@@ -80,9 +80,9 @@ def training_step(T: Transducer, task: Task) -> Callable[[], Any]:
         queries=QUERIES,
         standardise=False,
     )
-    run, batch = Run(T.train(), training, make_fabric()), stack([task])
+    run, batches = Run(T.train(), training, make_fabric()), [stack([task])]
     run.set_up()
-    return lambda: run.advance(batch)
+    return lambda: run.advance(batches)
 
 
 WORKS = {"prediction": prediction, STEP: training_step, CHECKPOINTED: training_step}

@@ -35,6 +35,8 @@ def draw(lines: Sequence[Shown], path: Path) -> None:
     """One line of panels for each pair. Truth, answer and error share their scale."""
     with drawing(path, (9.6, 2.3 * len(lines))) as figure:
         panels = figure.subplots(len(lines), len(PARTS), squeeze=False)
+        for axes, title in zip(panels[0], PARTS, strict=True):
+            axes.set_title(title)
         for row, each in zip(panels, lines, strict=True):
             middle = (each.u.max() + each.u.min()) / 2
             half = (each.u.max() - each.u.min()) / 2
@@ -43,6 +45,4 @@ def draw(lines: Sequence[Shown], path: Path) -> None:
                 of_u = {} if title == "v" else {"vmin": middle - half, "vmax": middle + half}
                 axes.imshow(f, cmap="RdBu_r" if title == PARTS[-1] else "viridis", **of_u)
                 axes.set(xticks=[], yticks=[])
-                if row is panels[0]:
-                    axes.set_title(title)
             row[0].set_ylabel(f"{TITLES[each.name]}\nn = {each.n}", fontsize=10)

@@ -403,7 +403,7 @@ CASES = [
         (
             "PerhapsPeriodic",
             lambda: fields(PerhapsPeriodic(*FIELDS, field_window(*FIELDS), around(*FIELDS))),
-            TUNED - SLOW,
+            TUNED,
         ),
         (
             "FieldReadout",
@@ -411,6 +411,7 @@ CASES = [
             SUMMARISING,
         ),
         ("FieldStack", lambda: fields(field_stack()), NESTED - SLOW),
+        ("FieldStack, exportable", lambda: fields(field_stack().exportable()), NESTED),
         ("Stack", lambda: curves(stack()), HONEST - {"weights"}),
         ("GeneralStack", lambda: curves(general()), NESTED),
         (

@@ -68,6 +68,17 @@ def test_flow_through_two_media_is_learned_from_ten_examples_and_not_from_shuffl
     assert own < 0.05 < 0.5 < relative(wrong, u[10:], u[:10])
 
 
+def test_coefficients_that_vary_by_factors_are_seen_by_their_logarithms():
+    g = torch.Generator().manual_seed(1)
+    smooth = torch.nn.functional.avg_pool2d(torch.randn(60, 1, 13, 15, generator=g).double(), 5, 1)
+    v = torch.exp(4 * smooth).flatten(1)
+    u, law = flow(v, 2.0), ImplicitLaw(FIELDS, FIELDS)
+    fit = law.fit_task(v[:12], u[:12])
+    assert fit.chosen.least is not None
+    assert relative(law.answer_task(fit, v[12:]), u[12:], u[:12]) < 0.05
+    assert law.answer_task(fit, -v[12:]).isfinite().all()
+
+
 def test_residuals_are_about_as_large_as_errors():
     v = rough(90, 1)
     u = flow(v, 12.0)
@@ -141,7 +152,7 @@ def test_graphs_leave_implicit_answers_out_and_say_so(tmp_path):
     u = flow(v).view(-1, *GRID).numpy()
     v = v.view(-1, *GRID).numpy()
     O = transduce.regress(v[:20], u[:20])
-    with pytest.warns(UserWarning, match=r"leaves out implicit.* leave-one-out error is"):
+    with pytest.warns(UserWarning, match=r"leaves out implicit.* leave-one-out errors are"):
         O.export(tmp_path / "flow.onnx")
     session = onnxruntime.InferenceSession(tmp_path / "flow.onnx")
     (found,) = session.run(["u"], {"v": v[20:]})

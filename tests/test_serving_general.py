@@ -97,7 +97,7 @@ def test_fields_are_answered_by_the_weights_of_fields():
     fields = np.random.default_rng(0).normal(size=(12, 10, 9))
     images = fields + np.roll(fields, 1, 1) ** 2
     own = transduce.regress(fields[:10], images[:10])
-    app = make_app({"general": T, "general-fields": own.regressor})
+    app = make_app({"general": T})
     with TestClient(app, "http://localhost") as server:
         made = post(server, "/operators", as_npz, v=fields[:10], u=images[:10])
         answer = post(server, f"/operators/{made['id']}/predict", as_npz, v=fields[10:], band=0.9)

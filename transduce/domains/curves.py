@@ -16,6 +16,7 @@ import numpy as np
 from ..inputs import Pairs, read_pairs
 from ..inputs.categories import owners
 from ..regression import RegressedOperator
+from ..regression.named import suited
 from ..storage import (
     MissingVariableError,
     OpenFile,
@@ -69,7 +70,7 @@ class Curves(Domain[Regressor, Pairs, RegressedOperator]):
             return Queries(v, _of_queries(x.get("x_v"), examples), file.parameters())
 
     def regress(self, T: Regressor, examples: Pairs, name: str = "") -> RegressedOperator:
-        return RegressedOperator(examples, name, T)
+        return RegressedOperator(examples, name, suited(name, T, examples))
 
     def answer(
         self, O: RegressedOperator, queries: Queries, request: Request = DEFAULTS

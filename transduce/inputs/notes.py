@@ -21,17 +21,20 @@ from .messages import caution, named
 from .sources import Source
 
 
-def notes_of_reading(sources: tuple[Source, Source], v: Functions, u: Functions) -> list[str]:
+def notes_of_reading(
+    sources: tuple[Source, Source], v: Functions, u: Functions, unclear: bool
+) -> list[str]:
     """Sentences about how the arrays were read.
 
     Args:
         sources: v and u as the user gave them.
         v: inputs.
         u: outputs.
+        unclear: whether the user has not said what the axes mean.
     """
     notes: list[str] = []
     for functions, source in zip((v, u), sources, strict=True):
-        notes += _of_reading(functions, source)
+        notes += _of_reading(functions, source, unclear)
     _of_labels(*sources, notes)
     return notes
 
@@ -65,6 +68,7 @@ def notes_of_pairs(
     serious = []
     if not (constant and parameters is None):
         serious += _of_conflicts(v, u, parameters)
+        serious += _of_repeats(v, u, parameters) if groups is None else []
     swapped = [] if sources is None else _of_swapped(v, u, sources)
     if not swapped and groups is None:
         serious += _of_order(v, u)
@@ -93,13 +97,13 @@ def _of_labels(v: Source, u: Source, notes: list[str]) -> None:
         )
 
 
-def _of_reading(functions: Functions, source: Source) -> list[str]:
-    """Notes about how an array was read."""
+def _of_reading(functions: Functions, source: Source, unclear: bool) -> list[str]:
+    """Notes about how an array was read. unclear: as above."""
     layout, name = functions.layout, source.name
     notes = []
     if layout.points > MANY_POINTS:
         notes.append(f"{name} has {layout.points} points: time and memory grow with them.")
-    if layout.kind == "field" and len(layout.shape) == 2:
+    if layout.kind == "field" and len(layout.shape) == 2 and unclear:
         a, b = layout.shape
         other = f"channels={a} reads {a} channels of {b} points"
         if b < FEW <= a:
@@ -125,6 +129,20 @@ def _of_conflicts(v: Functions, u: Functions, parameters: np.ndarray | None) -> 
         f"equal v with different u, in {named([f'{i}/{j}' for i, j in found], 'row pair')}: an "
         "operator has one answer to each v, so these are averaged. If something else differs "
         "between them, give it as parameters=."
+    ]
+
+
+def _of_repeats(v: Functions, u: Functions, parameters: np.ndarray | None) -> list[str]:
+    """A warning of pairs that stand there twice."""
+    parts = [v.array, u.array] if parameters is None else [v.array, u.array, parameters]
+    rows = np.concatenate([part.reshape(len(v), -1) for part in parts], 1)
+    first: dict[bytes, int] = {}
+    repeats = [i for i, row in enumerate(rows) if first.setdefault(row.tobytes(), i) != i]
+    if not repeats:
+        return []
+    return [
+        f"{named(repeats)} of v and u repeat others exactly: errors that leave out single pairs "
+        "are too small, and so are bands. Leave the repeats out."
     ]
 
 

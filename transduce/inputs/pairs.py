@@ -217,7 +217,7 @@ def _complete(pairs: Pairs, missing: str, sources: tuple[Source, Source]) -> Pai
         names = owned(pairs.parameter_names, pairs.parameters.shape[1], pairs.levels)
         parts.append(Checked("parameters", pairs.parameters, names))
     kept = pairs.take(complete_rows(parts, missing, notes))
-    notes += notes_of_reading(sources, kept.v, kept.u)
+    notes += notes_of_reading(sources, kept.v, kept.u, pairs.channels is None)
     return replace(kept, notes=tuple(notes))
 
 

@@ -14,7 +14,11 @@ again with weights of neighbours whose sum is at most 1, which bounds them as di
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import groupby
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -26,12 +30,30 @@ from .per_task import PerTask, TaskFit
 from .stencil import FEWEST, Stencil, feature_counts, features_of
 
 USEFUL = 0.9  # error in units of the mean's, from which on the mean is the answer
-HOPELESS = 1.2  # error of the first choice, in units of the mean's, above which no other is tried
+HOPELESS = 1.2  # error by the first features, in units of the mean's: above it no others are tried
 MOST_POINTS = 64 * 64  # of a grid: on larger ones answers take too long
 BEYOND = 1.5  # largest value that needs no second solution, in units of the examples' largest
 
-LawChoice = tuple[int, float]
-"""The number of a stencil, and a ridge."""
+WIDE = 2.0  # ratio of positive values from which on logarithms are tried
+LEAST = 0.1  # value of queries whose logarithm is taken, in units of the examples' least
+
+
+class LawChoice(NamedTuple):
+    """How a law is fitted.
+
+    Attributes:
+        stencil: its number.
+        ridge: of the equations.
+        least: logarithms of v are taken, of values of at least this; None for v itself.
+    """
+
+    stencil: int
+    ridge: float
+    least: float | None
+
+    def seen(self, f: Tensor) -> Tensor:
+        """v as features see it."""
+        return f if self.least is None else f.clamp(min=self.least).log()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +61,7 @@ class ImplicitFit(TaskFit):
     """What queries need.
 
     Attributes:
-        mean, size: of v, for each channel.
+        mean, size: of v as it is seen, for each channel.
         offset, unit: mean and size of u, for each channel.
         average: of the examples' u.
         chosen: None if the mean is the answer.
@@ -86,47 +108,54 @@ class ImplicitLaw(PerTask[ImplicitFit]):
         self.stencils = [Stencil(self.grid, *count, periodic) for count in counts]
 
     def fit_task(self, v: Float[Tensor, "n d"], u: Float[Tensor, "n q"]) -> ImplicitFit:
-        last = len(self.stencils) - 1
-        return self._fitted(v, u, [(k, r) for k in range(last, -1, -1) for r in RIDGES])
+        stencils = range(len(self.stencils) - 1, -1, -1)
+        views = _views(self._on_grid(v))
+        each = [(view, stencil) for view in views for stencil in stencils]
+        return self._fitted(v, u, [LawChoice(k, r, view) for view, k in each for r in RIDGES])
 
     def refit_task(
         self, fit: ImplicitFit, v: Float[Tensor, "n d"], u: Float[Tensor, "n q"]
     ) -> ImplicitFit:
-        """The features and the ridge stay."""
+        """The choice stays."""
         return self._fitted(v, u, [] if fit.chosen is None else [fit.chosen])
 
     @torch.no_grad()
     def _fitted(self, v: Tensor, u: Tensor, choices: list[LawChoice]) -> ImplicitFit:
         f, y = self._on_grid(v), u.unflatten(1, (self.U.channels, -1))
-        mean, size = _units(f)
         offset, unit = _units(y)
         n, average = len(u), u.mean(0)
         of_mean = (u - average) * (n / max(1, n - 1)) if n > 1 else u
         plain = ImplicitFit(
-            residual=of_mean, mean=mean, size=size, offset=offset, unit=unit, average=average
+            residual=of_mean, mean=offset, size=unit, offset=offset, unit=unit, average=average
         )
         if n < 3 or not choices:
             return plain
-        features = features_of((f - mean) / size, self.grid, self.periodic)
         y = (y - offset) / unit
         largest = BEYOND * y.abs().amax((0, 2))
         each = list(zip(y.unbind(1), largest, strict=True))
-        examples = [[LawExamples(s, features, *part) for part in each] for s in self.stencils]
-        groups = tried(examples[0][0])
+        groups = tried(*y.shape[::2])
         own = of_mean[torch.cat(groups)].unflatten(1, (self.U.channels, -1)) / unit
+
+        @cache
+        def examples(stencil: int, least: float | None) -> list[LawExamples]:
+            g = LawChoice(stencil, 0.0, least).seen(f)
+            mean, size = _units(g)
+            features = features_of((g - mean) / size, self.grid, self.periodic)
+            return [LawExamples(self.stencils[stencil], features, *part) for part in each]
+
         chosen = _chosen(examples, choices, groups, float(own.square().sum()))
         if chosen is None:
             return plain
-        laws = [fitted(channel, chosen[1]) for channel in examples[chosen[0]]]
+        mean, size = _units(chosen.seen(f))
+        found = examples(chosen.stencil, chosen.least)
+        laws = [fitted(channel, chosen.ridge) for channel in found]
         residual = torch.stack([residual for _, residual in laws], 1) * unit
         w = torch.stack([w for w, _ in laws])
-        return ImplicitFit(
+        return replace(
+            plain,
             residual=residual.flatten(1),
             mean=mean,
             size=size,
-            offset=offset,
-            unit=unit,
-            average=average,
             chosen=chosen,
             w=w,
             largest=largest,
@@ -135,8 +164,9 @@ class ImplicitLaw(PerTask[ImplicitFit]):
     def answer_task(self, fit: ImplicitFit, v: Float[Tensor, "m d"]) -> Float[Tensor, "m q"]:
         if fit.chosen is None or fit.w is None or fit.largest is None:
             return fit.average.expand(len(v), -1)
-        stencil = self.stencils[fit.chosen[0]]
-        f = features_of((self._on_grid(v) - fit.mean) / fit.size, self.grid, self.periodic)
+        stencil = self.stencils[fit.chosen.stencil]
+        f = (fit.chosen.seen(self._on_grid(v)) - fit.mean) / fit.size
+        f = features_of(f, self.grid, self.periodic)
         laws = zip(fit.w, fit.largest, strict=True)
         parts = torch.stack([stencil.solve(f, w, largest) for w, largest in laws], 1)
         return (parts * fit.unit + fit.offset).flatten(1)
@@ -146,8 +176,15 @@ class ImplicitLaw(PerTask[ImplicitFit]):
         return self.onto(self.V.shaped(v)).flatten(2)
 
 
+def _views(f: Float[Tensor, "n c p"]) -> list[float | None]:
+    """`least` of the choices to try: v itself and, of positive values that differ much, its
+    logarithm: a coefficient often varies by factors."""
+    low, high = float(f.min()), float(f.max())
+    return [None, LEAST * low] if low > 0 and high > WIDE * low else [None]
+
+
 def _chosen(
-    examples: list[list[LawExamples]],
+    examples: Callable[[int, float | None], list[LawExamples]],
     choices: list[LawChoice],
     groups: list[Tensor],
     of_mean: float,
@@ -155,21 +192,21 @@ def _chosen(
     """The choice of least error, or None if the mean is about as good.
 
     Args:
-        examples: of each stencil, for each channel of u.
-        choices: to try, the most promising first.
+        examples: of a stencil and a view of v, for each channel of u.
+        choices: to try, the most promising stencils first.
         groups: of examples that are left out.
         of_mean: the error of the mean.
     """
-    errors: list[float] = []
-    regressions: dict[int, list[Regression]] = {}
-    for k, ridge in choices:
-        if k not in regressions:
-            regressions[k] = [Regression.of(channel, groups) for channel in examples[k]]
-        errors.append(sum(regression.error(ridge) for regression in regressions[k]))
-        if errors[0] > HOPELESS * of_mean:
-            break
-    best = min(errors)
-    return choices[errors.index(best)] if best < USEFUL * of_mean else None
+    errors: dict[LawChoice, float] = {}
+    for (stencil, least), own in groupby(choices, key=lambda c: (c.stencil, c.least)):
+        known = [error for choice, error in errors.items() if choice.least == least]
+        if known and min(known) > HOPELESS * of_mean:
+            continue
+        regressions = [Regression.of(channel, groups) for channel in examples(stencil, least)]
+        for choice in own:
+            errors[choice] = sum(regression.error(choice.ridge) for regression in regressions)
+    best = min(errors, key=lambda choice: errors[choice])
+    return best if errors[best] < USEFUL * of_mean else None
 
 
 def _units(f: Float[Tensor, "n c p"]) -> tuple[Float[Tensor, "c 1"], Float[Tensor, "c 1"]]:

@@ -124,11 +124,9 @@ def _products(X: Float[Tensor, "n s t"], y: Float[Tensor, "n s"]) -> tuple[Tenso
     return rows.T @ rows, rows.T @ y.flatten()
 
 
-def tried(examples: LawExamples) -> list[Tensor]:
-    """Groups of one example each, whose errors choose a ridge."""
-    n, points = examples.u.shape
-    few = evenly(n, min(FOLDS, max(2, TRIED // points))).to(examples.u.device)
-    return list(few[:, None])
+def tried(n: int, points: int) -> list[Tensor]:
+    """Groups of one example each, whose errors choose how a law is fitted."""
+    return list(evenly(n, min(FOLDS, max(2, TRIED // points)))[:, None])
 
 
 def fitted(examples: LawExamples, ridge: float) -> tuple[Float[Tensor, " t"], Float[Tensor, "n p"]]:

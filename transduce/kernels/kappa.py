@@ -216,6 +216,11 @@ class Kappa(Part, Generic[F, R]):
         """The same kernel without parts that ONNX cannot compute."""
         return self
 
+    @property
+    def shared(self) -> list[str]:
+        """The answers that are one law for all points; none of most kernels."""
+        return []
+
     def named_answers(self, fit: F) -> dict[str, Answer]:
         """The answers that a kernel weighs for the first task; none for most kernels."""
         return {}

@@ -13,17 +13,24 @@ deviations are divided by
     1 + e_j^2 (rho^2 - 1) / 2:
 
 beyond the examples an answer with a large error extrapolates less.
+
+Where rho exceeds 2, examples say little about the answer. Its standard deviation is then at least a
+share 1 - 2 / rho of half the largest deviation of the examples' u.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 CONSTANT = 1e-12  # deviation of a column, relative to its mean, that is only rounding
+CONSTANT_FACTOR = 1.3  # of the largest deviation of the examples' u
+LARGEST = 1e6  # rho
+FAR = 2.0  # rho beyond which examples say little
 LIMITS = (
     "mean",
     "limit",
@@ -33,6 +40,20 @@ LIMITS = (
     "scale",
     "reach",
 )  # of a fit, which a refit keeps
+
+
+@runtime_checkable
+class Limited(Protocol):
+    """A fit with what `limits_of` returns."""
+
+    @property
+    def center(self) -> Tensor: ...
+    @property
+    def scale(self) -> Tensor: ...
+    @property
+    def reach(self) -> Tensor: ...
+    @property
+    def limit(self) -> Tensor: ...
 
 
 def limits_of(
@@ -57,7 +78,7 @@ def limits_of(
     size = (away.square().sum((1, 2), keepdim=True) / (n * u.shape[2])).sqrt()
     errors = (residuals.square() * there[:, None, :, None]).sum((2, 3))
     errors = errors / errors[:, :1].clamp(min=1e-300)
-    factor = 1.3 + (1 / (errors + 1 / (2 * n[..., 0])) - 1).clamp(min=0) / 2
+    factor = CONSTANT_FACTOR + (1 / (errors + 1 / (2 * n[..., 0])) - 1).clamp(min=0) / 2
     center = (v * there[..., None]).sum(1, keepdim=True) / n
     squares = ((v - center).square() * there[..., None]).sum(1, keepdim=True) / n
     scale = torch.where(squares.sqrt() > CONSTANT * center.abs(), _scales(squares, blocks), 0.0)
@@ -80,3 +101,15 @@ def _scales(squares: Float[Tensor, "b 1 d"], blocks: Sequence[int]) -> Float[Ten
     size = torch.cat(sums, -1)
     varying = torch.where(size > 0, size, 1.0)  # a root has no derivative at 0
     return torch.where(size > 0, 1 / varying.sqrt(), 0.0)
+
+
+def rho_of(v: Float[Tensor, "b m d"], limits: Limited) -> Float[Tensor, "b m"]:
+    """How far queries are from the mean of the examples, in units of the furthest example."""
+    size = ((v - limits.center) * limits.scale).norm(dim=-1)
+    return (size / limits.reach).clamp(1, LARGEST)
+
+
+def unknown_beyond(rho: Float[Tensor, "b m"], limits: Limited) -> Float[Tensor, "b m q"]:
+    """The least standard deviation of answers to queries far beyond the examples."""
+    share = (1 - FAR / rho).clamp(min=0)[..., None]
+    return share * limits.limit[:, 0] / (2 * CONSTANT_FACTOR)

@@ -20,13 +20,12 @@ from torch import Tensor, nn
 
 from ..types import TransduceError
 from .kappa import Fit, Kappa, Reading
-from .limits import LIMITS, limits_of
+from .limits import LIMITS, limits_of, rho_of, unknown_beyond
 from .posterior import Posterior
 from .trust import FLOOR, Trust, Weighing, capped, votes_between, weights_at
 from .trust import squared_distances_between as squared_distances
 
 LEAST_WEIGHT = 0.02  # of a kernel whose posterior counts
-LARGEST = 1e6  # rho
 ROUNDING = 1e-24  # squared, relative
 LEAST = 1e-3  # typical distance of two answers in units of their errors
 PRIOR = 4.0  # examples that the error of all points counts for, in the error at one point
@@ -165,8 +164,7 @@ class Stack(Kappa[StackFit, Reading]):
         found = [k(f, v) for k, f in zip(self._kernels(), fit.fits[:count], strict=True)]
         each = zip(self.bases, self._corrections(), fit.fits[count:], strict=True)
         found += [found[base] + kernel(f, v) for base, kernel, f in each]
-        size = ((v - fit.center) * fit.scale).norm(dim=-1)
-        rho = (size / fit.reach).clamp(1, LARGEST)[:, None, :, None]
+        rho = rho_of(v, fit)[:, None, :, None]
         mean, limit = fit.mean.to(v), (fit.limit * rho**fit.power).to(v)
         beyond = (torch.stack(found, 1) - mean) / (1 + fit.damping * (rho**2 - 1)).to(v)
         return mean + torch.minimum(torch.maximum(beyond, -limit), limit)
@@ -178,10 +176,11 @@ class Stack(Kappa[StackFit, Reading]):
 
     def deviations(self, fit: StackFit, v: Float[Tensor, "b m d_v"]) -> Float[Tensor, "b m d_u"]:
         """By the residuals at each point and by how far the answers disagree; larger than at the
-        examples as far as leave-one-out errors are too small."""
+        examples as far as leave-one-out errors are too small, and far beyond the examples."""
         answers = self.answers(fit, v).double()
         apart = disagreement(answers, self._weights(fit, answers))
-        return fit.honesty[:, None, None] * torch.hypot(fit.size, apart)
+        own = fit.honesty[:, None, None] * torch.hypot(fit.size, apart)
+        return torch.hypot(own, unknown_beyond(rho_of(v.double(), fit), fit))
 
     def posteriors(self, fit: StackFit) -> list[tuple[float, Posterior]]:
         """Those of the kernels and corrections that are Gaussian processes, by their weights among

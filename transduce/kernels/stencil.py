@@ -10,14 +10,16 @@ The system of all points is sparse.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
-from scipy.sparse import csc_matrix
 from torch import Tensor
 from torch.nn.functional import pad
+
+if TYPE_CHECKING:
+    from scipy.sparse import csc_matrix
 
 FAR = 4  # clipped values, in units of the largest that need no second solution
 FEWEST = 3  # points along an axis, so that one is inside
@@ -59,11 +61,15 @@ class Neighbours:
 
     def matrix(self, entries: Float[np.ndarray, " e"]) -> csc_matrix:
         """The matrix with ones on its diagonal and minus the weights of the neighbours."""
+        from scipy.sparse import csc_matrix
+
         return csc_matrix((entries[self.place], self.indices, self.starts))
 
     def _pattern(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Where the entries of the matrix by columns are among those by direction and row, their
         rows, and the start of each column."""
+        from scipy.sparse import csc_matrix
+
         points = self.numbers.shape[1]
         columns = np.concatenate([np.arange(points)[None], self.numbers.numpy()])
         exist = np.concatenate([np.ones((1, points), bool), self.exist.numpy()])

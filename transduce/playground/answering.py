@@ -9,10 +9,9 @@ import numpy as np
 
 from ..inputs import Pairs, read_pairs
 from ..regression import RegressedOperator
-from ..regression.named import weights_for
+from ..regression.named import suited
 from ..transducer import Transducer
 from ..types import Array, ExampleSet, TransduceError
-from .models import model
 
 MOST_VALUES = 2 * 64 * 64  # of a function, for models that adapt to grids
 
@@ -84,8 +83,7 @@ def answer(name: str, T: Transducer, data: Data) -> Answer:
 
 def _by_curves(name: str, T: Transducer, data: Data) -> Answer:
     pairs = _pairs(data)
-    own = weights_for(name, pairs)
-    O = RegressedOperator(pairs, name, T if own == name else model(own))
+    O = RegressedOperator(pairs, name, suited(name, T, pairs))
     parts = O.predict(data.v_query, x=data.x_query, parameters=data.parameters_query)
     u, low, high = (np.asarray(part).reshape(len(data.v_query), *_shape(O)) for part in parts)
     grid = O.pairs.u.grid

@@ -17,7 +17,7 @@ from torch import Tensor
 from ..bands import quantile
 from ..conditioned import ConditionedOperator
 from ..inputs import Pairs, Query
-from ..kernels import Answer, GeneralStack
+from ..kernels import Answer
 from ..kernels.posterior import Posterior
 from ..spaces import Space, WithParameters
 from ..transducer import Transducer
@@ -153,8 +153,7 @@ class GeneralEngine(Engine):
 
     @property
     def shared(self) -> Collection[str]:
-        kappa = self.O.T.steps[-1].kappa
-        return kappa.shared if isinstance(kappa, GeneralStack) else ()
+        return self.O.T.steps[-1].kappa.shared
 
     def _encoded(self, query: Query) -> Tensor:
         """Queries as the vectors that kernels take."""

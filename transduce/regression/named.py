@@ -25,6 +25,12 @@ def weights_for(model: str, pairs: Pairs) -> str:
     return FIELDS if model == GENERAL and fields and FIELDS in weights.names() else model
 
 
+def suited(name: str, regressor: Regressor, pairs: Pairs) -> Regressor:
+    """The regressor, or the general model for the shapes given if that is meant and another one."""
+    own = weights_for(name, pairs)
+    return regressor if own == name else pretrained(own)
+
+
 def regressor_for(name: str) -> Regressor:
     """A baseline, a bundled model, or the model in a file."""
     if name in BASELINES:

@@ -23,7 +23,7 @@ from .shapes import as_tensor
 if TYPE_CHECKING:
     from .operator import RegressedOperator
 
-NOTABLE = 1.01  # ratio of leave-one-out errors
+NOTABLE, TINY = 1.01, 1e-300  # ratio of leave-one-out errors; the least of them
 
 
 def export(O: RegressedOperator, path: PathLike, force: bool) -> Exported:
@@ -73,8 +73,9 @@ def _exportable(engine: GeneralEngine) -> GeneralEngine:
     if after > NOTABLE * before:
         caution(
             f"the graph leaves out {', '.join(lost)} ({share:.0%} of the answer here), which solve "
-            f"equations for each query. Its leave-one-out error is {after:.2g}, and that of this "
-            f"operator {before:.2g}. To keep these answers, use O.save and transduce.load."
+            "equations for each query. Its leave-one-out errors are "
+            f"{after / max(before, TINY):.2g} times those of this operator. To keep these answers, "
+            "use O.save and transduce.load."
         )
     return other
 

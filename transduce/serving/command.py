@@ -7,8 +7,6 @@ from pathlib import Path
 
 import torch
 
-from .. import weights
-from ..regression.named import FIELDS, GENERAL
 from ..transducer import Transducer
 from ..types import TransduceError
 from .app import make_app
@@ -53,8 +51,6 @@ def serve(
     loaded = {
         stem: Transducer.from_pretrained(name) for stem, name in zip(stems, models, strict=True)
     }
-    if GENERAL in loaded and FIELDS not in loaded and FIELDS in weights.names():
-        loaded[FIELDS] = Transducer.from_pretrained(FIELDS)
     limits = Limits(body_bytes, 4 * body_bytes, rate=rate, loopback=loopback, token=token)
     app = make_app(loaded, limits, Operators(expire, most_bytes=16 * body_bytes))
     needed = "" if token is None else "-H 'Authorization: Bearer TOKEN' "

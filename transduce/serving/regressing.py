@@ -17,7 +17,7 @@ import numpy as np
 
 from ..inputs import read_pairs
 from ..regression import RegressedOperator
-from ..regression.named import weights_for
+from ..regression.named import suited
 from ..transducer import Transducer
 from ..types import ExampleSet, TransduceError
 from .bodies import TooLargeError
@@ -90,9 +90,7 @@ def condition(
         )
     T = models[name]
     regress = (
-        _of_any_grid(name, models, fields, sizes)
-        if T.V.adapts
-        else _of_family(name, T, fields, sizes)
+        _of_any_grid(name, T, fields, sizes) if T.V.adapts else _of_family(name, T, fields, sizes)
     )
     start = time.perf_counter()
     with collecting_warnings() as said:
@@ -124,10 +122,9 @@ def _of_family(
 
 
 def _of_any_grid(
-    name: str, models: Mapping[str, Transducer], fields: Mapping[str, object], sizes: Sizes
+    name: str, T: Transducer, fields: Mapping[str, object], sizes: Sizes
 ) -> Callable[[], Operator]:
-    """The regression by a model that adapts to grids, once sizes are checked. Between fields of two
-    variables the general model is that of fields, if the server has it."""
+    """The regression by a model that adapts to grids, once sizes are checked."""
     v, u = (_functions(fields, key, sizes, np.float64, 1) for key in ("v", "u"))
     sizes.check("examples", len(v), sizes.examples, "Send fewer.")
     for key, f in (("v", v), ("u", u)):
@@ -138,7 +135,7 @@ def _of_any_grid(
 
     def regress() -> RegressedOperator:
         pairs = read_pairs(v, u, x=x, x_v=x_v, x_u=x_u, parameters=parameters)
-        return RegressedOperator(pairs, name, models.get(weights_for(name, pairs), models[name]))
+        return RegressedOperator(pairs, name, suited(name, T, pairs))
 
     return regress
 
