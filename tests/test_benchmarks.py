@@ -206,8 +206,8 @@ def test_fields_are_as_accurate_as_required():
     rows = json.loads((ROOT / "results" / "fields" / "accuracy.json").read_text())["rows"]
     assert {(row["set"], row["n"]) for row in rows} >= set(FIELDS_REQUIRED)
     check_fields(rows, 1.0)
-    (timed,) = (row["seconds"] for row in rows if "seconds" in row)
-    assert timed <= 2
+    timed = json.loads((ROOT / "results" / "fields" / "conditioning.json").read_text())["rows"]
+    assert [row["seconds"] <= 2 for row in timed] == [True]
 
 
 FIELDS_REQUIRED = {("darcy", 20): 0.05, ("darcy", 50): 0.035, ("burgers", 20): 0.02}

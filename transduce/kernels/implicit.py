@@ -25,12 +25,13 @@ from jaxtyping import Float
 from torch import Tensor
 
 from ..spaces import SampledFields
-from .implicit_fitting import RIDGES, LawExamples, Regression, fitted, tried
+from .implicit_fitting import CHOOSING_ROWS, RIDGES, LawExamples, Regression, fitted, tried
 from .per_task import PerTask, TaskFit
 from .stencil import FEWEST, Stencil, feature_counts, features_of
 
 USEFUL = 0.9  # error in units of the mean's, from which on the mean is the answer
 HOPELESS = 1.2  # error by the first features, in units of the mean's: above it no others are tried
+TRIES = 2  # ridges after which that is decided
 MOST_POINTS = 64 * 64  # of a grid: on larger ones answers take too long
 BEYOND = 1.5  # largest value that needs no second solution, in units of the examples' largest
 
@@ -202,9 +203,13 @@ def _chosen(
         known = [error for choice, error in errors.items() if choice.least == least]
         if known and min(known) > HOPELESS * of_mean:
             continue
-        regressions = [Regression.of(channel, groups) for channel in examples(stencil, least)]
-        for choice in own:
+        regressions = [
+            Regression.of(channel, groups, CHOOSING_ROWS) for channel in examples(stencil, least)
+        ]
+        for tries, choice in enumerate(own):
             errors[choice] = sum(regression.error(choice.ridge) for regression in regressions)
+            if tries + 1 == TRIES and min(errors.values()) > HOPELESS * of_mean:
+                break
     best = min(errors, key=lambda choice: errors[choice])
     return best if errors[best] < USEFUL * of_mean else None
 

@@ -21,7 +21,7 @@ from .systems import identity_like
 
 RIDGES = (1e-4, 1e-6, 1e-10, 1e-2)  # shares of the mean square of a column
 FOLDS = 20  # examples are left out in so many groups, one by one if there are fewer
-ROWS = 60_000  # equations, about
+ROWS, CHOOSING_ROWS = 60_000, 15_000  # equations, about, and those that choose
 TRIED = 16 * 1024  # values of u in the examples that choose a ridge, about, and at most `FOLDS`
 STEPS = 2  # Gauss-Newton steps, on grids of few points
 STEP_POINTS, STEP_VALUES = 33 * 33, 16 * 1024  # of such grids, and of u in the examples that count
@@ -82,18 +82,18 @@ class Regression:
     sums: list[PlaceSums]
 
     @classmethod
-    def of(cls, examples: LawExamples, groups: Sequence[Tensor]) -> Regression:
-        """Sum the equations at all points, or at some of them if there are many."""
+    def of(cls, examples: LawExamples, groups: Sequence[Tensor], rows: int = ROWS) -> Regression:
+        """Sum the equations at all points, or at some of them if there are more than `rows`."""
         n, stencil = len(examples.u), examples.stencil
         first, sums = stencil.mean_of_neighbours().to(examples.u), []
         for place in stencil.places:
             points = place.points
-            if n * len(points) > ROWS:  # the same random ones of each example
+            if n * len(points) > rows:  # the same random ones of each example
                 order = torch.randperm(len(points), generator=torch.Generator().manual_seed(0))
-                points = points[order[: max(1, ROWS // n)].to(points.device)]
+                points = points[order[: max(1, rows // n)].to(points.device)]
             X = stencil.columns(examples.f, examples.u, place, points)  # (n, s, t)
             y = examples.u[:, points] - X @ first[place.own]
-            parts = [_products(X[rows], y[rows]) for rows in groups]
+            parts = [_products(X[own], y[own]) for own in groups]
             sums.append(PlaceSums(place, *_products(X, y), parts))
         return cls(examples, list(groups), sums)
 
