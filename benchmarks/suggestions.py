@@ -26,6 +26,7 @@ import numpy as np
 import torch
 import typer
 from jaxtyping import Int
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 import transduce
 from benchmarks.studies import HELD_OUT
@@ -174,9 +175,13 @@ def draw(rows: Sequence[Row], path: Path) -> None:
                     label=strategy,
                 )
             axes.set_title(study, fontsize=8)
+            axes.tick_params(labelsize=7)
+            axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 3.0), numticks=12))
+            axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+            axes.yaxis.set_minor_formatter(NullFormatter())
         figure.supxlabel("runs", fontsize=9)
         figure.supylabel("error", fontsize=9)
-        figure.axes[0].legend(fontsize=7)
+        figure.axes[-1].legend(fontsize=7, loc="upper right")
 
 
 def main(
