@@ -184,7 +184,7 @@ def otherwise_in_graphs(transport, self, sources, query):
         (
             otherwise_in_graphs,
             exporting.LARGEST,
-            "e-0. from torch's, relative to the largest value; expected at most 1e-05",
+            "e-0. from torch's, relative to the largest value; expected at most 0.0001",
         ),
         (None, 1000, r"the graph holds [\d,]+ bytes; expected at most 1,000 in one file"),
     ],

@@ -65,6 +65,12 @@ def test_equal_inputs_with_different_outputs_give_a_warning():
     assert not read_pairs(v, u).notes
 
 
+def test_many_repeated_pairs_give_a_warning():
+    """A file that stands there twice."""
+    with pytest.warns(UserWarning, match="repeat others exactly.*Leave the repeats out"):
+        read_pairs(np.concatenate([V, V]), np.concatenate([U, U]))
+
+
 def test_swapped_rows_and_columns_are_noted():
     t = np.linspace(0, 1, 200)
     v = np.stack([np.sin(2 * np.pi * (k % 3 + 1) * t + 7 * k) * (1 + k) for k in range(12)])

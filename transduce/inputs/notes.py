@@ -20,6 +20,8 @@ from .layouts import FEW
 from .messages import caution, named
 from .sources import Source
 
+FEW_REPEATS = 10  # a smaller share of the pairs than one in so many hardly matters
+
 
 def notes_of_reading(
     sources: tuple[Source, Source], v: Functions, u: Functions, unclear: bool
@@ -133,12 +135,12 @@ def _of_conflicts(v: Functions, u: Functions, parameters: np.ndarray | None) -> 
 
 
 def _of_repeats(v: Functions, u: Functions, parameters: np.ndarray | None) -> list[str]:
-    """A warning of pairs that stand there twice."""
+    """A warning if many pairs stand there twice."""
     parts = [v.array, u.array] if parameters is None else [v.array, u.array, parameters]
     rows = np.concatenate([part.reshape(len(v), -1) for part in parts], 1)
     first: dict[bytes, int] = {}
     repeats = [i for i, row in enumerate(rows) if first.setdefault(row.tobytes(), i) != i]
-    if not repeats:
+    if FEW_REPEATS * len(repeats) < len(v):
         return []
     return [
         f"{named(repeats)} of v and u repeat others exactly: errors that leave out single pairs "
