@@ -52,10 +52,6 @@ class LawChoice(NamedTuple):
     ridge: float
     least: float | None
 
-    def seen(self, f: Tensor) -> Tensor:
-        """v as features see it."""
-        return f if self.least is None else f.clamp(min=self.least).log()
-
 
 @dataclass(frozen=True, kw_only=True)
 class ImplicitFit(TaskFit):
@@ -139,7 +135,7 @@ class ImplicitLaw(PerTask[ImplicitFit]):
 
         @cache
         def examples(stencil: int, least: float | None) -> list[LawExamples]:
-            g = LawChoice(stencil, 0.0, least).seen(f)
+            g = seen(f, least)
             mean, size = _units(g)
             features = features_of((g - mean) / size, self.grid, self.periodic)
             return [LawExamples(self.stencils[stencil], features, *part) for part in each]
@@ -147,7 +143,7 @@ class ImplicitLaw(PerTask[ImplicitFit]):
         chosen = _chosen(examples, choices, groups, float(own.square().sum()))
         if chosen is None:
             return plain
-        mean, size = _units(chosen.seen(f))
+        mean, size = _units(seen(f, chosen.least))
         found = examples(chosen.stencil, chosen.least)
         laws = [fitted(channel, chosen.ridge) for channel in found]
         residual = torch.stack([residual for _, residual in laws], 1) * unit
@@ -166,7 +162,7 @@ class ImplicitLaw(PerTask[ImplicitFit]):
         if fit.chosen is None or fit.w is None or fit.largest is None:
             return fit.average.expand(len(v), -1)
         stencil = self.stencils[fit.chosen.stencil]
-        f = (fit.chosen.seen(self._on_grid(v)) - fit.mean) / fit.size
+        f = (seen(self._on_grid(v), fit.chosen.least) - fit.mean) / fit.size
         f = features_of(f, self.grid, self.periodic)
         laws = zip(fit.w, fit.largest, strict=True)
         parts = torch.stack([stencil.solve(f, w, largest) for w, largest in laws], 1)
@@ -175,6 +171,11 @@ class ImplicitLaw(PerTask[ImplicitFit]):
     def _on_grid(self, v: Float[Tensor, "n d"]) -> Float[Tensor, "n c p"]:
         """Inputs at the positions of U."""
         return self.onto(self.V.shaped(v)).flatten(2)
+
+
+def seen(f: Float[Tensor, "n c p"], least: float | None) -> Float[Tensor, "n c p"]:
+    """v as features see it. least: as in `LawChoice`."""
+    return f if least is None else f.clamp(min=least).log()
 
 
 def _views(f: Float[Tensor, "n c p"]) -> list[float | None]:
