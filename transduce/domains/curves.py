@@ -15,6 +15,7 @@ import numpy as np
 
 from ..inputs import Pairs, read_pairs
 from ..inputs.categories import owners
+from ..inputs.messages import caution
 from ..regression import RegressedOperator
 from ..regression.named import suited
 from ..storage import (
@@ -66,8 +67,10 @@ class Curves(Domain[Regressor, Pairs, RegressedOperator]):
             if "v" not in file.names:
                 return Queries(None, parameters=file.parameters())
             v = file.fetch("v")
-            x = _positions(file, {"v": v}, request)
-            return Queries(v, _of_queries(x.get("x_v"), examples), file.parameters())
+            x = _positions(file, {"v": v}, request).get("x_v")
+            if _counts_points(v, x, examples):
+                v, x = _without_positions(v), None
+            return Queries(v, x, file.parameters())
 
     def regress(self, T: Regressor, examples: Pairs, name: str = "") -> RegressedOperator:
         return RegressedOperator(examples, name, suited(name, T, examples))
@@ -179,13 +182,29 @@ def _positions(file: OpenFile, arrays: dict[str, Array], request: Request) -> di
     return {f"x_{key}": positions for key, positions in own.items() if positions is not None}
 
 
-def _of_queries(x: Array | None, examples: Pairs) -> Array | None:
-    """Positions of queries; None if they count points, as those of the examples did."""
-    grid = examples.v.grid
-    if x is None or grid is None or grid.given:
-        return x
-    same = np.array_equal(np.asarray(x), np.arange(len(grid)))
-    return None if same else x
+def _counts_points(v: Array, x: Array | None, examples: Pairs) -> bool:
+    """Whether positions of queries only count their points, from 0 or 1: those of columns v_0, v_1,
+    ... and of lists. The points are then those of the examples, if there are as many."""
+    grid, found = examples.v.grid, np.asarray(x)
+    if x is None or grid is None or found.shape != (len(grid),) or found.dtype.kind not in "if":
+        return False
+    if not any(np.array_equal(found, np.arange(len(grid)) + first) for first in (0, 1)):
+        return False
+    if not grid.given:
+        return True
+    if not _labelled(v) or np.array_equal(found, grid.x):
+        return False
+    caution(
+        f"v of the queries has points numbered from {found[0]:g} to {found[-1]:g}, and v of the "
+        f"examples positions from {grid.x[0]} to {grid.x[-1]}: the queries are taken to be at "
+        "these. Name their columns by position if they are elsewhere."
+    )
+    return True
+
+
+def _without_positions(v: Array) -> Array:
+    """Functions without the coordinate of their points."""
+    return v.drop_vars([v.dims[-1]], errors="ignore") if isinstance(v, DataArray) else v
 
 
 def _last_dimension(f: object) -> str:
@@ -194,6 +213,6 @@ def _last_dimension(f: object) -> str:
     return str(dims[-1]) if dims else ""
 
 
-def _labelled(u: object) -> bool:
-    """Whether the examples' u have their positions as coordinates."""
-    return _last_dimension(u) in getattr(u, "coords", ())
+def _labelled(f: object) -> bool:
+    """Whether functions have their positions as coordinates."""
+    return _last_dimension(f) in getattr(f, "coords", ())

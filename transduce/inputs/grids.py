@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +12,8 @@ from .positions import NOUNS, after, elapsed, read_positions
 
 FAR = 0.1  # of the interval: positions further outside give a warning
 SAME = 1e-3  # of a step: positions nearer than that are the same
+MANY, COARSE = 16, 8  # points whose rounding is recognised, if a step has so many of its units
+DIGITS = 7  # of a step, that rounded positions have at most
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +64,8 @@ class Grid:
                 "an interval whose length float64 can hold",
                 f"Give {name} in larger units.",
             )
-        return cls(positions, snapped(gaps / gaps[-1]), flipped, origin, float(gaps[-1]))
+        unit = snapped(gaps / gaps[-1], rounding_of(gaps) / float(gaps[-1]))
+        return cls(positions, unit, flipped, origin, float(gaps[-1]))
 
     @classmethod
     def default(cls, points: int) -> Grid:
@@ -71,6 +75,12 @@ class Grid:
 
     def __len__(self) -> int:
         return len(self.unit)
+
+    @property
+    def rounding(self) -> float:
+        """The unit of the last decimal of x, after the map; 0 if x is not rounded."""
+        gaps = elapsed(self.x[::-1] if self.flipped else self.x, self.origin)
+        return rounding_of(gaps - gaps[0]) / self.span
 
     @property
     def uniform(self) -> bool:
@@ -120,9 +130,10 @@ class Grid:
         flipped = check_monotone(positions, name, remedy)
         unit = self.to_unit(x, name)
         unit = unit[::-1].copy() if flipped else unit
-        if same(unit, self.unit):
+        rounding = rounding_of((unit - unit[0]) * self.span) / self.span
+        if same(unit, self.unit, max(rounding, self.rounding)):
             unit = self.unit
-        return Grid(positions, snapped(unit), flipped, self.origin, self.span)
+        return Grid(positions, snapped(unit, rounding), flipped, self.origin, self.span)
 
     def resampled(self, points: int) -> Grid:
         """The uniform grid over the same interval, in the same direction."""
@@ -135,19 +146,39 @@ class Grid:
         return same(self.unit, other.unit)
 
 
-def same(a: np.ndarray, b: np.ndarray) -> bool:
-    """Whether two sets of ascending positions are equal, up to a thousandth of the least step."""
+def same(a: np.ndarray, b: np.ndarray, rounding: float = 0.0) -> bool:
+    """Whether two sets of ascending positions are equal, up to a thousandth of the least step or
+    their rounding."""
     if len(a) != len(b):
         return False
     step = np.diff(b).min() if len(b) > 1 else 1.0
-    return bool(np.abs(a - b).max() <= SAME * step)
+    return bool(np.abs(a - b).max() <= max(SAME * step, 1.01 * rounding))
 
 
-def snapped(unit: np.ndarray) -> np.ndarray:
-    """Equal steps without rounding errors, if the steps are equal up to a thousandth of one. So
-    the same grid in other units, or in float32, gives the same bits."""
+def snapped(unit: np.ndarray, rounding: float = 0.0) -> np.ndarray:
+    """Equal steps without rounding errors, if the steps are equal up to a thousandth of one, or up
+    to the rounding of decimals. So the same grid in other units, or in float32, gives the same
+    bits."""
     even = np.linspace(unit[0], unit[-1], len(unit))
-    return even if same(unit, even) else unit
+    return even if same(unit, even, rounding) else unit
+
+
+def rounding_of(gaps: np.ndarray) -> float:
+    """The unit of the last decimal of positions, as in a file that holds 0.016, 0.031, 0.047. 0 for
+    few points, and where that unit is a large part of a step.
+
+    Args:
+        gaps: positions, less the first one.
+    """
+    step = float(np.abs(gaps[-1] - gaps[0])) / max(1, len(gaps) - 1)
+    if len(gaps) < MANY or not step > 0:
+        return 0.0
+    first = math.floor(math.log10(step)) + 1
+    for power in range(first, first - DIGITS, -1):
+        counts = gaps / 10.0**power
+        if np.abs(counts - counts.round()).max() < 1e-2:
+            return 10.0**power if COARSE * 10.0**power <= step else 0.0
+    return 0.0
 
 
 def check_monotone(x: np.ndarray, name: str, remedy: str = "") -> bool:

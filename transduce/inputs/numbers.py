@@ -25,6 +25,12 @@ def loaded(module: str, *names: str) -> tuple[type, ...]:
     return tuple(getattr(found, name) for name in names if hasattr(found, name))
 
 
+def number_of(value: object) -> float:
+    """An option as a number; NaN for what is none."""
+    known = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    return float(value) if known else np.nan  # type: ignore[arg-type]
+
+
 def is_tensor(values: object) -> bool:
     """Whether `values` is a torch tensor; does not import torch."""
     return isinstance(values, loaded("torch", "Tensor"))

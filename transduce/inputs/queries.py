@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from .alignment import aligned
 from .categories import encoded, owned
 from .checks import scale_change
 from .columns import in_order
@@ -62,6 +63,7 @@ def read_query(
     expected = pairs.v.layout
     check_units(v, parameters, pairs.stated)
     v, parameters, name = _inputs(pairs, v, parameters)
+    v = aligned(v, pairs.v.template, expected.kind == "grid", name)
     source = read_source(in_order(v, expected.names, name, pairs.levels), name)
     parameters = in_order(parameters, pairs.parameter_names, "parameters", pairs.levels)
     _check_shape(source, pairs)

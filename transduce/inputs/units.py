@@ -30,7 +30,8 @@ def units_of(v: object, parameters: object) -> dict[str, str]:
             found[name] = str(cast("xr.DataArray", values).attrs.get("units", ""))
         if isinstance(values, loaded("pandas", "DataFrame")):
             stated = cast("pd.DataFrame", values).attrs.get("units")
-            found |= dict(stated) if isinstance(stated, Mapping) else {}
+            known = stated if isinstance(stated, Mapping) else {}
+            found |= {str(name): str(unit) for name, unit in known.items()}
     return {name: unit for name, unit in found.items() if unit}
 
 
