@@ -137,6 +137,48 @@ def test_positions_that_descend_and_start_elsewhere():
     assert same == pytest.approx(found(v, u, X, 0.05), rel=1e-9)
 
 
+def dealiased_kdv(count, dt=0.2, steps=60):
+    """States of u_t = -u u_x - 0.25 u_xxx, a time dt apart, and their positions. The solver, with
+    an integrating factor and Runge-Kutta steps of order 4, sets the highest third to zero."""
+    x = 4 * X
+    k = 2 * np.pi * np.fft.rfftfreq(P, x[1])
+    kept, h = k < 2 / 3 * k.max(), dt / steps
+    E = np.exp(0.25j * k**3 * h / 2)
+
+    def change(f):
+        return -0.5j * h * k * kept * np.fft.rfft(np.fft.irfft(f, P) ** 2)
+
+    states = [np.sin(x / 4) + 0.5 * np.cos(x / 2 + 1) + 0.3 * np.sin(3 * x / 4)]
+    for _ in range(count):
+        f = np.fft.rfft(states[-1])
+        for _ in range(steps):
+            a = change(f)
+            b = change(E * (f + a / 2))
+            c = change(E * f + b / 2)
+            d = change(E * E * f + E * c)
+            f = E * E * f + (E * E * a + 2 * E * (b + c) + d) / 6
+        states.append(np.fft.irfft(f, P))
+    return np.array(states), x
+
+
+def test_a_solver_that_sets_high_wavenumbers_to_zero():
+    """Its products lack them too, so that no equation holds at these wavenumbers."""
+    states, x = dealiased_kdv(30)
+    answer = found(states[:-1], states[1:], x, 0.2)
+    assert answer == pytest.approx({"u_xxx": -0.25, "u u_x": -1.0}, rel=1e-2)
+
+
+def test_a_constant_rate():
+    v = waves(12)
+    assert found(v, v + 0.5, dt=0.5) == pytest.approx({"1": 1.0})
+
+
+def test_periodic_states_need_even_steps():
+    x = X + 0.3 * np.sin(X)
+    with pytest.raises(TransduceError, match=r"uneven steps of x.*Interpolate"):
+        of(waves(12), moved(waves(12), 0.05, -0.5), x, periodic=True)
+
+
 def test_no_short_equation():
     """An operator that is not local, and states that have nothing to do with each other."""
     v = waves(30)

@@ -16,6 +16,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Float
 
+from ..types import TransduceError
 from .library import HIGHEST
 
 DEGREE = 7  # of splines
@@ -27,6 +28,8 @@ SHARES = (0.5, 1.0, 1.5, 2.5)  # of the wavenumbers above noise, that are tried
 TOP = 0.1  # of the wavenumbers, the highest
 ABOVE_NOISE = 2.0  # power of a mode that is kept, in units of that of noise
 STRIDES = (1, 2, 4, 8)  # of points, by which the ends are compared
+EMPTY, SHARP = 1e-26, 1e6  # power of empty wavenumbers, of the largest; step down to these
+FEWEST_HELD, FULL = 8, 0.9  # wavenumbers below the cut, and their share of all
 ROUNDING = 1e-12  # least noise, in units of the states
 JUMP = 3.0  # error of interpolation across the ends, in units of that inside
 SAME_ENDS = 1e-6  # of the standard deviation
@@ -187,6 +190,22 @@ def resolved(
     return len(seen) - 1 if seen.all() else max(2, int(np.argmin(seen)) - 1)
 
 
+def cut_off(f: Float[np.ndarray, "n c p"], window: Float[np.ndarray, " p"]) -> int | None:
+    """The number of wavenumbers that periodic functions hold, if a solver has set all higher ones
+    to zero; None if they fade.
+
+    Args:
+        f: the functions.
+        window: weights of their points.
+    """
+    power = _power(f, window).max(0)
+    held = np.flatnonzero(power > EMPTY * power.max())
+    count = int(held[-1]) + 1 if len(held) else 0
+    if not FEWEST_HELD <= count < FULL * len(power):
+        return None
+    return count if power[count - 1] > SHARP * power[count:].max() else None
+
+
 def _power(
     f: Float[np.ndarray, "n c p"], window: Float[np.ndarray, " p"]
 ) -> Float[np.ndarray, "c modes"]:
@@ -201,10 +220,16 @@ def period_of(
     """The number of points of one period: all, or all but a last one that repeats the first; None
     for functions on an interval."""
     points = len(unit)
-    same = np.abs(f[..., 0] - f[..., -1]).max() <= SAME_ENDS * f.std()
+    even = np.allclose(np.diff(unit), unit[1])
+    if periodic and not even:
+        raise TransduceError(
+            "periodic=True with uneven steps of x; expected even ones, as derivatives of periodic "
+            "states are Fourier series. Interpolate the states, or give periodic=False."
+        )
     if periodic is not None:
+        same = np.abs(f[..., 0] - f[..., -1]).max() <= SAME_ENDS * f.std()
         return points - bool(same) if periodic else None
-    if not np.allclose(np.diff(unit), unit[1]):
+    if not even:
         return None
     return next((p for p in (points, points - 1) if _joins(f[..., :p])), None)
 

@@ -10,19 +10,19 @@ neighbouring pairs. Here: the user's units, intervals, and what is printed.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 from ..inputs import Grid, Pairs
-from .derivatives import candidates_for
+from .derivatives import candidates_for, cut_off
+from .equation_inputs import FEWEST_PAIRS, change_of, check_change, checked, readable
 from .groups import parts_of
 from .integral import Choice, Increments, best_choices
 from .library import Product, library
 from .selection import Subset, coefficients_of
-from .stepped import FEWEST_PAIRS, change_of, check_change, checked, readable
 
 BLOCKS = 10  # of neighbouring pairs, which are left out together
 MOST_VALUES = 3_000_000  # of all terms at all points of all pairs
@@ -132,12 +132,13 @@ def terms_of(
     size = np.sqrt(np.square(v).mean((0, 2), keepdims=True))
     change = change_of(v, u)
     several = _increments(v / size, u / size, grid, most, periodic, _blocks(pairs, len(v)))
+    choices = _choices(several)
     units = Units(size.ravel(), grid.span, step)
     found = [
         _equation(
             choice, channel, several[0].terms, units, level, bool(change[channel] > MOST_CHANGE)
         )
-        for channel, choice in enumerate(best_choices(several))
+        for channel, choice in enumerate(choices)
     ]
     return Terms(tuple(found), level, _notes(grid, several[0].noise, change))
 
@@ -154,6 +155,25 @@ def _increments(
     ways, noise = candidates_for(np.concatenate([v, u]), grid.unit, periodic)
     terms = library(v.shape[1])
     return [Increments(v, u, way, noise, terms, blocks, most) for way in ways]
+
+
+def _choices(several: Sequence[Increments]) -> list[Choice]:
+    """The equation of each channel. Solvers that set high wavenumbers to zero do so with products
+    too: if no equation explains the states, only the others are compared."""
+    found = best_choices(several)
+    first = several[0]
+    window = first.derivatives.window
+    states = first.derivatives.evenly(np.concatenate([first.v, first.u]))
+    count = cut_off(states, window) if (window == 1).all() else None
+    if count is None or all(map(_explains, found)):
+        return found
+    below = best_choices([replace(pairs, wavenumbers=count) for pairs in several])
+    return below if all(map(_explains, below)) else found
+
+
+def _explains(choice: Choice) -> bool:
+    """Whether the chosen terms leave little of the increments."""
+    return choice.left(choice.chosen) <= MOST_LEFT and bool(choice.chosen.terms)
 
 
 @dataclass(frozen=True)
@@ -180,7 +200,7 @@ def _equation(
     choice: Choice, channel: int, terms: Sequence[Product], units: Units, level: float, far: bool
 ) -> Equation:
     """The chosen equation in the user's units, the term that explains most first."""
-    explains = choice.left(choice.chosen) <= MOST_LEFT and bool(choice.chosen.terms)
+    explains = _explains(choice)
     short = explains and not far
     subset = choice.chosen if explains else min(choice.subsets[1:], key=lambda each: each.error)
     value, half = _interval(choice, subset, level)
@@ -204,7 +224,7 @@ def _interval(
 ) -> tuple[Float[np.ndarray, " k"], Float[np.ndarray, " k"]]:
     """Coefficients and half their intervals: the jackknife's, and what steps of time may add."""
     value, error = coefficients_of(choice.moments, subset.terms)
-    wide = student.ppf((1 + level) / 2, len(choice.moments) - 1)
+    wide = stdtrit(len(choice.moments) - 1, (1 + level) / 2)
     bound = choice.bound if subset is choice.chosen else 0.0
     return value, np.hypot(wide * error, bound)
 

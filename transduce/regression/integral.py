@@ -27,6 +27,7 @@ CERTAIN = 4.0  # standard errors of a coefficient from 0
 REPLICATES = 2  # of noise, each with both signs
 EQUAL = 5e-3  # share of the variation of noisy data: what leaves less is as good
 OF_ORDER_4 = 0.2  # error of the second rule, in units of that of the first, at most
+CONSTANT = 1e-12  # variation of the increments, of their mean square: less is rounding
 LEAST_NOISE = 1e-7  # of u, below which it does not matter
 
 Equations = Float[np.ndarray, "c terms"]
@@ -44,6 +45,7 @@ class Increments:
         terms: that an equation may have.
         blocks: pairs that are left out together.
         most: terms of an equation.
+        wavenumbers: that are compared, from 0; None for all.
     """
 
     v: Float[np.ndarray, "n c p"]
@@ -53,6 +55,7 @@ class Increments:
     terms: Sequence[Product]
     blocks: Sequence[np.ndarray]
     most: int
+    wavenumbers: int | None = None
 
     def moments(self, equations: Equations | None = None) -> Moments:
         """Moments of the terms, averaged over the step, and of the increments.
@@ -91,7 +94,8 @@ class Increments:
         joint = moments_of(averaged, change, window, self.blocks)
         none = averaged[:1, :, :0]
         mean = moments_of(none, change.mean(0, keepdims=True), window, [np.arange(1)])[0]
-        return joint, len(v) * np.diagonal(mean, axis1=1, axis2=2)
+        compared = slice(self.wavenumbers)
+        return joint[:, compared], len(v) * np.diagonal(mean, axis1=1, axis2=2)[compared]
 
     def _averaged(
         self, before: np.ndarray, after: np.ndarray, equations: Equations | None
@@ -139,7 +143,8 @@ class Choice:
 
     def left(self, subset: Subset) -> float:
         """The share of the variation that a subset leaves at left-out blocks."""
-        return subset.error / self.variation if self.variation > 0 else np.inf
+        size = max(self.variation, CONSTANT * float(self.moments[:, -1, -1].sum()))
+        return subset.error / size if size > 0 else np.inf
 
     @property
     def least(self) -> float:

@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from ..inputs import Grid, Pairs
+from ..inputs.numbers import number_of
 from ..types import TransduceError
 
 FEWEST_PAIRS, FEWEST_POINTS, MOST_CHANNELS = 6, 24, 3
@@ -16,24 +17,18 @@ CONSTANT = 1e-12  # change in units of the states
 
 def checked(dt: object, most: object, level: object) -> tuple[float, int, float]:
     """The options as numbers."""
-    step = _number(dt)
+    step = number_of(dt)
     if not 0 < step < np.inf:
         raise TransduceError(
             f"dt={dt!r}; expected the time from v to u, a number above 0. Give dt=0.1, or leave "
             "it out to count time in steps."
         )
-    count, share = _number(most), _number(level)
+    count, share = number_of(most), number_of(level)
     if not count >= 1 or count != int(count):
         raise TransduceError(f"most={most!r}; expected a number of terms from 1. Give most=6.")
     if not 0 < share < 1:
         raise TransduceError(f"level={level!r}; expected a share between 0 and 1. Give level=0.9.")
     return step, int(count), share
-
-
-def _number(value: object) -> float:
-    """NaN for what is none."""
-    known = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    return float(value) if known else np.nan  # type: ignore[arg-type]
 
 
 def readable(pairs: Pairs) -> Grid:
