@@ -245,6 +245,25 @@ def test_bands_widen_where_answers_disagree():
     assert (wide > narrow).all()
 
 
+def test_bands_far_beyond_exact_examples_are_wide():
+    """However small the errors at the examples: their scale says nothing about such queries."""
+    rng, x = np.random.default_rng(9), np.linspace(0, 1, 24)
+
+    def curves(n):
+        waves = [np.sin(np.pi * k * x + rng.uniform(0, 6, (n, 1))) / k for k in (1, 2, 3)]
+        return sum(rng.standard_normal((n, 1)) * wave for wave in waves)
+
+    v = curves(30)
+    u = np.cumsum(np.sin(v), 1) / 24
+    O = transduce.regress(v, u, x=x)
+    largest = np.abs(u - u.mean(0)).max(0).mean()
+    with pytest.warns(UserWarning, match="extrapolations"):
+        _, low, high = O.predict(20 * curves(6))
+    assert (high - low).mean() / 2 > 0.5 * largest
+    _, low, high = O.predict(v)
+    assert (high - low).mean() / 2 < 0.2 * largest
+
+
 @pytest.mark.parametrize("name", ["mean", "identity", "linear", "rbf", "window", "kernel-ridge"])
 def test_baselines_answer_through_the_same_door(name):
     O = transduce.regress(V, U, x=X[::-1], model=name)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from functools import partial
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -126,9 +127,18 @@ class ConditionedOperator:
                 own_deviation, deviations = (self._decode(d, at) for d in pair)
             given = (residuals, answers, own_deviation, mean, deviations)
             half = half_widths_by_channel(*given, band, self.T.U.channels).to(mean)
+            least = [self.T.least_deviations(self.fits, part) for part in parts]
+            half = torch.hypot(half, self._normal_widths(least, band, at).to(mean))
             ends = (mean, mean - half, mean + half)
             mean, low, high = (self._like(end, v, at) for end in ends)
             return mean, low, high
+
+    def _normal_widths(self, parts: list[Tensor | None], level: float, at: object) -> Tensor:
+        """Half-widths of bands of a normal distribution with these standard deviations."""
+        known = [part for part in parts if part is not None]
+        if not known:
+            return torch.zeros(())
+        return NormalDist().inv_cdf((1 + level) / 2) * self._decode(torch.cat(known, 1)[0], at)
 
     def _residuals(self) -> tuple[Float[Tensor, "n ..."], Float[Tensor, "n ..."]]:
         """Leave-one-out residuals and deviations of the examples, in coefficients."""

@@ -246,6 +246,12 @@ class Transducer(nn.Module):
         """The standard deviation of the last layer's answers, in the units of its fit's."""
         return self.steps[-1].kappa.deviations(fits[-1], self.transformed(v)[-1])
 
+    def least_deviations(
+        self, fits: Sequence[Fit], v: Float[Tensor, "b m *grid d_v"]
+    ) -> Float[Tensor, "b m *_"] | None:
+        """The standard deviation that answers have at least, in the units of u; None for 0."""
+        return self.steps[-1].kappa.least_deviations(fits[-1], self.transformed(v)[-1])
+
     def transformed(
         self, v: Float[Tensor, "b n *grid d_v"]
     ) -> list[Float[Tensor, "b n *grid d_v"]]:

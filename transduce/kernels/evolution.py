@@ -113,7 +113,7 @@ class Evolution:
 
     def _step(self, s: Float[Tensor, "n c p"]) -> Float[Tensor, "n c p"]:
         h = torch.fft.rfft(s)
-        E, half, Q, f_1, f_2, f_3 = self._factors()
+        E, half, Q, f_1, f_2, f_3 = self._factors
         for _ in range(self.substeps):
             n_0, moved = self._others(h), _times(half, h)
             a = moved + _times(Q, n_0)
@@ -147,6 +147,7 @@ class Evolution:
             total = total + torch.fft.rfft(flux) * power
         return total
 
+    @cached_property
     def _factors(self) -> tuple[Complex[Tensor, "a b k"], ...]:
         """exp(L d), exp(L d / 2), and the weights of N in a substep d."""
         d, L = 1 / self.substeps, self._linear()

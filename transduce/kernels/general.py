@@ -6,7 +6,7 @@ u are curves, only those that need no grid.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import ClassVar, cast
 
 from torch import Tensor
@@ -171,8 +171,12 @@ class GeneralStack(Stack):
         weights, residuals = fit.weights[0].mean(0).tolist(), fit.residuals[0].unbind()
         return dict(zip(self.names, map(Answer, weights, residuals), strict=True))
 
-    def answers_by_name(self, fit: StackFit, v: Tensor) -> dict[str, Tensor]:
-        return dict(zip(self.names, self.answers(fit, v).unbind(1), strict=True))
+    def answers_by_name(
+        self, fit: StackFit, v: Tensor, names: Collection[str] | None = None
+    ) -> dict[str, Tensor]:
+        wanted = [name for name in self.names if names is None or name in names]
+        found = self.answers(fit, v, [self.names.index(name) for name in wanted])
+        return dict(zip(wanted, found.unbind(1), strict=True))
 
     @property
     def shared(self) -> list[str]:

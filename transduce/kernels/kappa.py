@@ -9,7 +9,7 @@ correct for every kernel, and that a kernel overrides where it knows a faster wa
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Generic, NamedTuple, TypeVar
 
@@ -162,6 +162,13 @@ class Kappa(Part, Generic[F, R]):
         """The standard deviation of each query's answer, in the units of `fit.deviation`."""
         raise no_residuals(type(self).__name__)
 
+    def least_deviations(
+        self, fit: F, v: Float[Tensor, "b m *grid d_v"]
+    ) -> Float[Tensor, "b m *_"] | None:
+        """The standard deviation that each query's answer has at least, in the units of u,
+        whatever the errors at the examples. None for 0."""
+        return None
+
     def read(
         self, v: Float[Tensor, "1 n *grid d_v"], u: Float[Tensor, "1 n *grid d_u"] | None
     ) -> R:
@@ -226,9 +233,10 @@ class Kappa(Part, Generic[F, R]):
         return {}
 
     def answers_by_name(
-        self, fit: F, v: Float[Tensor, "b m *grid d_v"]
+        self, fit: F, v: Float[Tensor, "b m *grid d_v"], names: Collection[str] | None = None
     ) -> dict[str, Float[Tensor, "b m *grid d_u"]]:
-        """The answers that a kernel weighs, at queries; none for most kernels."""
+        """The answers that a kernel weighs, at queries; none for most kernels.
+        names: of some of them; None for all."""
         return {}
 
     def posteriors(self, fit: F) -> list[tuple[float, Posterior]]:

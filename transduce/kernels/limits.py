@@ -15,7 +15,8 @@ deviations are divided by
 beyond the examples an answer with a large error extrapolates less.
 
 Where rho exceeds 2, examples say little about the answer. Its standard deviation is then at least a
-share 1 - 2 / rho of half the largest deviation of the examples' u.
+share 1 - 2 / rho of half the largest deviation of the examples' u, whatever the errors at the
+examples.
 """
 
 from __future__ import annotations

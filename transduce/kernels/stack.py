@@ -158,15 +158,23 @@ class Stack(Kappa[StackFit, Reading]):
             fits.append(kernel.refit(f, v, _remainder(fits[base]), mask))
         return self._weighted(fits, v, u, mask, fit)
 
-    def answers(self, fit: StackFit, v: Float[Tensor, "b m d_v"]) -> Float[Tensor, "b j m d_u"]:
-        """The answers before they are weighted."""
+    def answers(
+        self, fit: StackFit, v: Float[Tensor, "b m d_v"], which: Sequence[int] | None = None
+    ) -> Float[Tensor, "b j m d_u"]:
+        """The answers before they are weighted. which: the numbers of some; None for all."""
         count = len(self.kernels)
-        found = [k(f, v) for k, f in zip(self._kernels(), fit.fits[:count], strict=True)]
-        each = zip(self.bases, self._corrections(), fit.fits[count:], strict=True)
-        found += [found[base] + kernel(f, v) for base, kernel, f in each]
-        rho = rho_of(v, fit)[:, None, :, None]
-        mean, limit = fit.mean.to(v), (fit.limit * rho**fit.power).to(v)
-        beyond = (torch.stack(found, 1) - mean) / (1 + fit.damping * (rho**2 - 1)).to(v)
+        wanted = range(len(fit.fits)) if which is None else which
+        bases = {k: self.bases[k - count] if k >= count else k for k in wanted}
+        own = {k: self._kernels()[k](fit.fits[k], v) for k in sorted(set(bases.values()))}
+        corrections = self._corrections()
+        found = [
+            own[bases[k]] + corrections[k - count](fit.fits[k], v) if k >= count else own[k]
+            for k in wanted
+        ]
+        rho, rows = rho_of(v, fit)[:, None, :, None], slice(None) if which is None else list(which)
+        mean, damping = fit.mean.to(v), fit.damping[:, rows]
+        limit = (fit.limit[:, rows] * rho ** fit.power[:, rows]).to(v)
+        beyond = (torch.stack(found, 1) - mean) / (1 + damping * (rho**2 - 1)).to(v)
         return mean + torch.minimum(torch.maximum(beyond, -limit), limit)
 
     def forward(self, fit: StackFit, v: Float[Tensor, "b m d_v"]) -> Float[Tensor, "b m d_u"]:
@@ -176,11 +184,16 @@ class Stack(Kappa[StackFit, Reading]):
 
     def deviations(self, fit: StackFit, v: Float[Tensor, "b m d_v"]) -> Float[Tensor, "b m d_u"]:
         """By the residuals at each point and by how far the answers disagree; larger than at the
-        examples as far as leave-one-out errors are too small, and far beyond the examples."""
+        examples as far as leave-one-out errors are too small."""
         answers = self.answers(fit, v).double()
         apart = disagreement(answers, self._weights(fit, answers))
-        own = fit.honesty[:, None, None] * torch.hypot(fit.size, apart)
-        return torch.hypot(own, unknown_beyond(rho_of(v.double(), fit), fit))
+        return fit.honesty[:, None, None] * torch.hypot(fit.size, apart)
+
+    def least_deviations(
+        self, fit: StackFit, v: Float[Tensor, "b m d_v"]
+    ) -> Float[Tensor, "b m d_u"]:
+        """More than 0 far beyond the examples."""
+        return unknown_beyond(rho_of(v.double(), fit), fit)
 
     def posteriors(self, fit: StackFit) -> list[tuple[float, Posterior]]:
         """Those of the kernels and corrections that are Gaussian processes, by their weights among

@@ -160,11 +160,18 @@ class GeneralEngine(Engine):
         T = self.O.T
         return T.encode(T.V, self._query(query), None, "v")[0].double()
 
-    def answers_at(self, query: Query) -> dict[str, Tensor]:
-        """The weighed answers at queries."""
-        T, v = self.O.T, self._encoded(query)
-        found = T.steps[-1].kappa.answers_by_name(self.O.fits[-1], v[None])
-        return {name: u[0].unflatten(1, (self.U.channels, -1)) for name, u in found.items()}
+    def answers_at(self, query: Query, names: Collection[str] | None = None) -> dict[str, Tensor]:
+        """The weighed answers at queries. names: of some of them; None for all."""
+        T, fit = self.O.T, self.O.fits[-1]
+        kappa = T.steps[-1].kappa
+        parts = [
+            kappa.answers_by_name(fit, part[None], names)
+            for part in self._encoded(query).split(max(1, T.chunk))
+        ]
+        return {
+            name: torch.cat([part[name][0] for part in parts]).unflatten(1, (self.U.channels, -1))
+            for name in parts[0]
+        }
 
     def unknown(self, query: Query) -> tuple[list[tuple[float, Posterior]], Tensor]:
         found = self.O.T.steps[-1].kappa.posteriors(self.O.fits[-1])

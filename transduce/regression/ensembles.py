@@ -23,7 +23,7 @@ from torch import Tensor
 
 from ..bands import quantile
 from ..inputs import Pairs
-from .steps import Parameters, Part, States, Step, bounds_of, repeated
+from .steps import Parameters, Part, States, Step, bounds_of, repeated, within
 
 MEMBERS, FEWEST_MEMBERS, TOGETHER = 32, 8, 800  # members for each start; states in one call
 LEAST = 0.3  # share of the spread at all points in that at one point
@@ -64,31 +64,38 @@ def spreads(
     made: Float[Tensor, "m t c p"],
     residuals: Float[Tensor, "n c p"],
     pairs: Pairs,
+    every: int = 1,
 ) -> Float[Tensor, "m t c p"]:
-    """d(t) for each trajectory.
+    """d(t) for each trajectory; NaN after its end.
 
     Args:
         step: from states to the next ones.
         states: where trajectories start.
         parameters: of each trajectory.
-        made: their states without noise; NaN after their end.
+        made: their states without noise after every `every` steps; NaN after their end.
         residuals: errors of single steps.
         pairs: the examples.
+        every: steps from one of the states `made` to the next.
     """
     generator = torch.Generator().manual_seed(SEED)
-    m, steps = made.shape[:2]
-    count = max(FEWEST_MEMBERS, min(MEMBERS, TOGETHER // m))
-    members = states.repeat_interleave(count, 0)
-    rows = None if parameters is None else parameters.repeat(count, 0)
-    low, high = bounds_of(pairs)
-    found = []
-    for t in range(steps):
-        drawn = torch.randint(len(residuals), (len(members),), generator=generator)
-        moved = torch.nan_to_num(step(members, rows), nan=float("inf")) + residuals[drawn]
-        members = torch.minimum(torch.maximum(moved, low), high)
-        away = members.unflatten(0, (m, count)) - made[:, t, None]
-        found.append(_with_least(away.square().mean(1).sqrt()))
-    return torch.stack(found, 1)
+    found = torch.full_like(made, torch.nan)
+    count = max(FEWEST_MEMBERS, min(MEMBERS, TOGETHER // len(made)))
+    bounds = bounds_of(pairs)
+    for some in torch.arange(len(made)).split(max(1, TOGETHER // count)):
+        members = states[some].repeat_interleave(count, 0)
+        rows = None if parameters is None else parameters[some.numpy()].repeat(count, 0)
+        for k in range(made.shape[1]):
+            alive = made[some, k].isfinite().flatten(1).all(1)
+            some, kept = some[alive], alive.repeat_interleave(count)
+            members, rows = members[kept], None if rows is None else rows[kept.numpy()]
+            if not len(some):
+                break
+            for _ in range(every):
+                drawn = torch.randint(len(residuals), (len(members),), generator=generator)
+                members = within(step(members, rows), bounds, residuals[drawn])
+            away = members.unflatten(0, (len(some), count)) - made[some, k, None]
+            found[some, k] = _with_least(away.square().mean(1).sqrt())
+    return found
 
 
 def _with_least(spread: Float[Tensor, "m c p"]) -> Float[Tensor, "m c p"]:

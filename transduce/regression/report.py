@@ -18,6 +18,7 @@ from torch import Tensor
 
 from ..inputs import Groups, Pairs, Query
 from ..kernels.catalogue import BASELINES
+from ..kernels.comparison import evenly
 from .engines import Engine, FamilyEngine, GeneralEngine, engine_for
 from .groups import ONE_GROUP, is_one_group, parts_of
 from .named import regressor_for
@@ -30,7 +31,9 @@ if TYPE_CHECKING:
 FEW = 5  # examples below which leave-one-out says little
 OWN = "answer"  # the name of the answer among those of baselines
 NO_BETTER, WEAK = 0.95, 0.5  # errors from which the mean is as good, or may be
+NO_DOUBT = 0.1  # error below which few examples do not agree by chance
 FEW_TO_JUDGE, EXCHANGES = 20, 9  # examples up to which it may be at any error; pairings to compare
+MOST_EXCHANGED = 100  # examples in a pairing
 COMPARED = ("mean", "kernel-ridge")  # with models of families
 
 
@@ -153,8 +156,7 @@ def _answers(
     engine = engine_for(O.regressor, pairs, O.model)
     found = {OWN: engine.answer(query, None)}
     if isinstance(engine, GeneralEngine):
-        answers = engine.answers_at(query)
-        return found | {name: answers[name] for name in baselines}
+        return found | engine.answers_at(query, baselines)
     others = {name: engine_for(regressor_for(name), pairs, name) for name in baselines}
     return found | {name: other.answer(query, None) for name, other in others.items()}
 
@@ -200,19 +202,26 @@ def _weakness(O: RegressedOperator, error: float, own: float) -> list[str]:
     if error > NO_BETTER:
         return ["v explains next to nothing of u: the mean of the examples is as good."]
     n = len(O)
-    doubtful = own > WEAK or n <= FEW_TO_JUDGE
+    doubtful = own > WEAK or (n <= FEW_TO_JUDGE and error > NO_DOUBT)
     if not doubtful or n < FEW or not isinstance(O.engine, GeneralEngine):
         return []
-    dice = np.random.default_rng(0)
+    pairs = O.pairs.take(evenly(n, MOST_EXCHANGED).numpy())
+    if len(pairs) < n:
+        error = _expected(O, pairs)
+    dice, u = np.random.default_rng(0), as_tensor(pairs.u.values).detach()
     for _ in range(EXCHANGES):
-        order, u = dice.permutation(n), O.pairs.u
-        exchanged = replace(O.pairs, u=replace(u, values=as_tensor(u.values).detach()[order]))
-        engine = engine_for(O.regressor, exchanged, O.model)
-        assert isinstance(engine, GeneralEngine)
-        if engine.error <= error:
+        exchanged = replace(pairs.u, values=u[dice.permutation(len(pairs))])
+        if _expected(O, replace(pairs, u=exchanged)) <= error:
             return [
                 f"v may explain nothing of u: an expected error of {error:.2g} can be chance, as "
                 f"one of {EXCHANGES} random pairings of v and u has it too. Compare with the mean "
                 "on further pairs."
             ]
     return []
+
+
+def _expected(O: RegressedOperator, pairs: Pairs) -> float:
+    """The expected error of the same model, regressed from other pairs."""
+    engine = engine_for(O.regressor, pairs, O.model)
+    assert isinstance(engine, GeneralEngine)
+    return engine.error

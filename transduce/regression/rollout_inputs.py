@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..inputs import Functions, Pairs, Query, read_query
-from ..inputs.numbers import loaded
+from ..inputs.numbers import loaded, number_of
 from ..types import TransduceError
 
 SAME = 1e-6  # of the interval: positions nearer than that are equal
@@ -50,7 +50,7 @@ def _ends(f: Functions) -> str:
     return f"{f.grid.x[0]} to {f.grid.x[-1]}"
 
 
-def check_steps(steps: object, every: object, band: float | None, until: object) -> None:
+def check_steps(steps: object, every: object, band: object, until: object) -> None:
     """Raise unless steps and every are whole numbers that keep a state."""
     for name, value in (("steps", steps), ("every", every)):
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
@@ -62,9 +62,9 @@ def check_steps(steps: object, every: object, band: float | None, until: object)
             f"every={every} of {steps} steps keeps no state; expected at most {steps}. Give a "
             "smaller every, or more steps."
         )
-    if band is not None and not 0 < band < 1:
+    if band is not None and not 0 < number_of(band) < 1:
         raise TransduceError(
-            f"band={band}; expected a share of the values between 0 and 1. Give band=0.9."
+            f"band={band!r}; expected a share of the values between 0 and 1. Give band=0.9."
         )
     if until is not None and not callable(until):
         raise TransduceError(

@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
+from ..files import brief
 from ..inputs import Query
 from ..inputs.messages import caution, named
+from ..types import TransduceError
 from .ensembles import spreads
 from .rollout_inputs import check_same_states, check_steps, initial_states
 from .rollout_outputs import in_kind
@@ -63,8 +65,8 @@ class Rollout:
 
 
 @dataclass(frozen=True, eq=False)
-class Made:
-    """The states of all steps.
+class RolledStates:
+    """The states after the kept steps.
 
     Attributes:
         states: NaN after the end of a trajectory.
@@ -91,24 +93,30 @@ def rollout(
     check_steps(steps, every, band, until)
     query = initial_states(O.pairs, v, parameters)
     stepper = O._stepper
-    made = _made(O, stepper, query, steps, until)
-    _warn(made)
     kept = np.arange(every, steps + 1, every)
+    made = _made(O, stepper, query, kept, int(steps), until)
+    _warn(made)
     parts: list[Tensor | None] = [made.states, None, None]
     if band is not None:
-        half = _half_widths(O, stepper, query, made, band)
+        half = _half_widths(O, stepper, query, made, kept, band)
         parts = [made.states, made.states - half, made.states + half]
     states, low, high = (
-        None if part is None else in_kind(O.pairs.u, part[:, kept - 1], query.v, kept)
-        for part in parts
+        None if part is None else in_kind(O.pairs.u, part, query.v, kept) for part in parts
     )
     return Rollout(states, low, high, kept, tuple(made.stopped), tuple(made.reason), stepper.name)
 
 
-def _made(O: RegressedOperator, stepper: Stepper, query: Query, steps: int, until: Until) -> Made:
-    """The states of each step, until each trajectory stops."""
+def _made(
+    O: RegressedOperator,
+    stepper: Stepper,
+    query: Query,
+    kept: Int[np.ndarray, " t"],
+    steps: int,
+    until: Until,
+) -> RolledStates:
+    """The states after the kept steps, until each trajectory stops."""
     states, p = as_tensor(query.v.array), query.parameters
-    found = torch.full((len(states), steps, *states.shape[1:]), torch.nan, dtype=torch.float64)
+    found = torch.full((len(states), len(kept), *states.shape[1:]), torch.nan, dtype=torch.float64)
     stopped: list[int | None] = [None] * len(states)
     reason: list[str | None] = [None] * len(states)
     active = np.arange(len(states))
@@ -122,8 +130,10 @@ def _made(O: RegressedOperator, stepper: Stepper, query: Query, steps: int, unti
         if step == steps or not len(active):
             break
         states = stepper(states[going], None if p is None else p[active])
-        found[active, step] = states
-    return Made(found, stopped, reason)
+        place = int(np.searchsorted(kept, step + 1))
+        if place < len(kept) and kept[place] == step + 1:
+            found[active, place] = states
+    return RolledStates(found, stopped, reason)
 
 
 def _reasons(
@@ -136,28 +146,41 @@ def _reasons(
     asked = np.zeros(len(states), bool)
     if until is not None:
         rows = in_kind(O.pairs.u, states[:, None], None, None)
-        asked = np.array([bool(until(row[0])) for row in rows])
+        asked = np.array([_is_asked(until, row[0]) for row in rows])
     each = zip(finite, asked, outside, strict=True)
     return [INFINITE if not f else ASKED if a else OUTSIDE if o else None for f, a, o in each]
 
 
+def _is_asked(until: Callable[[Any], object], state: Any) -> bool:
+    """What the user's function says of a state."""
+    try:
+        return bool(until(state))
+    except (ValueError, TypeError) as error:
+        raise TransduceError(
+            f"until failed on a state of shape {np.shape(state)} ({brief(error)}); expected True "
+            "or False for each state, such as until=lambda state: bool((state > 3).any()). Correct "
+            "the function."
+        ) from error
+
+
 def _half_widths(
-    O: RegressedOperator, stepper: Stepper, query: Query, made: Made, level: float
+    O: RegressedOperator,
+    stepper: Stepper,
+    query: Query,
+    made: RolledStates,
+    kept: Int[np.ndarray, " t"],
+    level: float,
 ) -> Tensor:
     """Half the width of the band at each state."""
     errors = stepper.errors
     states, p = as_tensor(query.v.array), query.parameters
-    d = spreads(stepper, states, p, _filled(made.states), errors.residuals, O.pairs)
-    factors = [errors.factor(t, level) for t in range(d.shape[1])]
+    every = int(kept[0])
+    d = spreads(stepper, states, p, made.states, errors.residuals, O.pairs, every)
+    factors = [errors.factor(int(t) - 1, level) for t in kept]
     return d * torch.tensor(factors, dtype=torch.float64)[:, None, None]
 
 
-def _filled(states: Tensor) -> Tensor:
-    """States without NaN, which would spread to the members of others."""
-    return torch.nan_to_num(states, nan=0.0)
-
-
-def _warn(made: Made) -> None:
+def _warn(made: RolledStates) -> None:
     """Warn once of trajectories that left the examples or became infinite."""
     for why in (OUTSIDE, INFINITE):
         ended = [i for i, said in enumerate(made.reason) if said == why]

@@ -83,7 +83,7 @@ def step_of(engine: Engine, law: Evolution | None, name: str) -> Step:
         return lambda states, _: law(states)
     if name == WHOLE or not isinstance(engine, GeneralEngine):
         return lambda states, p: engine.answer(query_of(engine.pairs, states, p), None)
-    return lambda states, p: engine.answers_at(query_of(engine.pairs, states, p))[name]
+    return lambda states, p: engine.answers_at(query_of(engine.pairs, states, p), {name})[name]
 
 
 def law_of(pairs: Pairs, known: Evolution | None = None) -> Evolution | None:
@@ -198,7 +198,12 @@ def repeated(
     """The states after each step, within bounds."""
     found = []
     for _ in range(steps):
-        states = torch.nan_to_num(step(states, p), nan=float("inf"), neginf=float("inf"))
-        states = torch.minimum(torch.maximum(states, bounds[0]), bounds[1])
+        states = within(step(states, p), bounds)
         found.append(states)
     return torch.stack(found, 1)
+
+
+def within(states: States, bounds: tuple[Tensor, Tensor], added: Tensor | float = 0.0) -> States:
+    """States, with something added, moved into bounds; values that are not finite to the upper."""
+    known = torch.nan_to_num(states, nan=float("inf"), neginf=float("inf")) + added
+    return torch.minimum(torch.maximum(known, bounds[0]), bounds[1])
