@@ -244,8 +244,34 @@ def test_several_candidates(tmp_path):
     files = ("--examples", tmp_path / "p.mat", "--queries", tmp_path / "p.mat")
     out = ("--out", tmp_path / "u.csv", "--model", "linear-ridge")
     said = fails("regress", *files, *out)
-    assert "it has a (6, 8), b (6, 8), c (1, 8). Name them, like --v a --u c" in said
+    assert "it has a (6, 8), b (6, 8), c (1, 8). Name them, like --v a --u b" in said
     assert run("regress", *files, *out, "--v", "a", "--u", "b").exit_code == 0
+
+
+def test_positions_may_be_named_for_the_examples_alone(tmp_path):
+    savemat(tmp_path / "p.mat", {"a": V, "b": U, "time": X**2})
+    savemat(tmp_path / "q.mat", {"v": V})
+    files = ("--examples", tmp_path / "p.mat", "--queries", tmp_path / "q.mat")
+    names = ("--v", "a", "--u", "b", "--x", "time")
+    result = run("regress", *files, *names, "--out", tmp_path / "u.csv", "--model", "rbf")
+    assert result.exit_code == 0, result.output
+    with opened(tmp_path / "u.csv") as file:
+        np.testing.assert_allclose(file.fetch("x"), X**2)
+
+
+@pytest.mark.parametrize("names", [("s.v", "s.u", "s.x"), ("v", "u", "x")])
+def test_fields_of_structs_have_two_names(names, tmp_path):
+    savemat(tmp_path / "p.mat", {"s": {"v": V, "u": U, "x": X**2}})
+    options = [word for pair in zip(("--v", "--u", "--x"), names, strict=True) for word in pair]
+    result = run("regress", "--examples", tmp_path / "p.mat", *options, "--report")
+    assert result.exit_code == 0, result.output
+
+
+def test_groups_of_hdf5_are_no_variables(tmp_path):
+    with h5py.File(tmp_path / "g.h5", "w") as file:
+        file["a/v"], file["a/u"] = V, U
+    said = fails("regress", "--examples", tmp_path / "g.h5", "--report")
+    assert "no arrays of numbers at its top level" in said
 
 
 @pytest.mark.parametrize("name", ["v.csv", "v.npy", "v.mat", "v.parquet"])

@@ -185,3 +185,16 @@ def test_x_belongs_to_the_outputs_of_a_table():
     assert "x and x_u are both given" in said(
         lambda: read_pairs(None, U, parameters=p, x=np.arange(10), x_u=np.arange(10))
     )
+
+
+def test_rows_of_other_kinds_name_a_remedy_that_works():
+    t = table(pd.Series(["x", "y", "z"] * 4))
+    pairs = read_pairs(None, U, parameters=t)
+    row, columns = dict(t.iloc[0]), t.to_dict("list")
+    assert "pd.DataFrame([v])" in said(lambda: read_query(pairs, row))
+    assert np.array_equal(read_query(pairs, pd.DataFrame([row])).v.array, pairs.v.array[:1])
+    assert "pd.DataFrame(v)" in said(lambda: read_query(pairs, columns))
+    assert np.array_equal(read_query(pairs, pd.DataFrame(columns)).v.array, pairs.v.array)
+    assert "pd.DataFrame(parameters)" in said(lambda: read_pairs(None, U, parameters=columns))
+    for rows in (t.to_numpy(), t.to_numpy().tolist()):
+        assert "pd.DataFrame(v, columns=...)" in said(lambda rows=rows: read_query(pairs, rows))

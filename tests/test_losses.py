@@ -12,6 +12,7 @@ from paper import losses as special
 from paper.baselines import Gpicl
 from transduce import (
     ExampleSet,
+    Task,
     Training,
     TransduceError,
     Transducer,
@@ -246,3 +247,27 @@ def test_validation_of_logarithms_is_a_geometric_mean_about_the_mean_of_the_exam
     assert validate(T, tasks, "log_about_mean") == pytest.approx(1, rel=1e-4)
     expected = sum(Episode(T)(**task).mean().item() for task in tasks) / 3
     assert validate(T, tasks, "relative_l2") == pytest.approx(expected)
+
+
+class OnTwoGrids:
+    """Tasks of functions of two sizes."""
+
+    def sample_task(self, n, m, generator):
+        points = 16 + 8 * int(torch.randint(2, (1,), generator=generator))
+        v = torch.randn(n + m, points, generator=generator)
+        return Task(ExampleSet(v[:n], v[:n]), ExampleSet(v[n:], v[n:]))
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"standardise": False, "loss": "log_l2"}, r"loss='log_l2'.*Give loss='log_about_mean'"),
+        ({"standardise": True, "loss": "relative_mse"}, r"grids of 2 sizes.*standardise=False"),
+    ],
+)
+def test_tasks_on_several_grids_need_a_mean_over_tasks(options, said):
+    training = Training(steps=1, tasks=6, n=(5, 5), queries=2, validation_tasks=1, **options)
+    space = SineModes(4)
+    T = models.softmax(space, space, depth=1, heads=1, width=4, hidden=4)
+    with pytest.raises(TransduceError, match=said):
+        metatrain(T, OnTwoGrids(), training)

@@ -45,7 +45,7 @@ class Exported(NamedTuple):
         v: shape of one function.
         u: shape of its image.
         size: of the file, in bytes.
-        difference: the largest from torch.
+        difference: the largest from the operator, in units of its largest value.
         parameters: how many numbers come with each function.
     """
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -67,7 +68,9 @@ class Curves(Domain[Regressor, Pairs, RegressedOperator]):
             if "v" not in file.names:
                 return Queries(None, parameters=file.parameters())
             v = file.fetch("v")
-            x = _positions(file, {"v": v}, request).get("x_v")
+            own = request.x is None or request.x in file.names
+            named = request if own else replace(request, x=None)  # queries may lack positions
+            x = _positions(file, {"v": v}, named).get("x_v")
             if _counts_points(v, x, examples):
                 v, x = _without_positions(v), None
             return Queries(v, x, file.parameters())

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -67,6 +67,7 @@ def encoded(values: object, levels: Levels, argument: str, strict: bool = True) 
         return values
     table = _rows_of(values, levels, argument)
     if not isinstance(table, loaded("pandas", "DataFrame")):
+        _check_no_text(table, levels, argument)
         return values
     import pandas as pd
 
@@ -159,6 +160,22 @@ def _rows_of(values: object, levels: Levels, argument: str) -> object:
             f"For a single query, give {argument}.to_frame().T.",
         )
     return series.to_frame(next(iter(levels))) if len(levels) == 1 else values
+
+
+def _check_no_text(values: object, levels: Levels, argument: str) -> None:
+    """Raise if an array without names of columns holds categories."""
+    if isinstance(values, np.ndarray | list | tuple) and _holds_text(values):
+        raise problem(
+            f"{argument} holds text in an array, and the examples have categories in "
+            f"{named([repr(name) for name in levels], 'column')}",
+            "a table with the columns of the examples",
+            f"Give pd.DataFrame({argument}, columns=...) with their names.",
+        )
+
+
+def _holds_text(values: Any) -> bool:
+    cells = np.asarray(values, dtype=object).ravel()
+    return any(isinstance(cell, str) for cell in cells)
 
 
 def _check_scalars(column: pd.Series, name: str, argument: str) -> None:

@@ -170,7 +170,8 @@ def _of_order(v: Functions, u: Functions) -> list[str]:
     return [
         "neighbouring pairs are much more alike than others, as in time series, so that errors "
         "estimated by leaving out single pairs are too small. Give groups= with one label for "
-        "each series, year or run."
+        "each series, year or run; of a single series, for each part of it, such as "
+        "np.arange(len(v)) // 10."
     ]
 
 

@@ -100,6 +100,10 @@ def _not_an_array(values: object, name: str) -> ValueError:
         remedy = f"Give one variable, {name}[...], or {name}.to_dataarray()."
     elif isinstance(values, dict):
         remedy = f"Give list({name}.values()), or one of its values."
+        single = all(np.ndim(value) == 0 for value in values.values())
+        text = any(isinstance(cell, str) for value in values.values() for cell in np.ravel(value))
+        if name == "parameters" or single or text:
+            remedy = f"Give pd.DataFrame({f'[{name}]' if single else name})."
     return problem(f"{name} is a {type(values).__name__}", ROW_OF_EACH, remedy)
 
 

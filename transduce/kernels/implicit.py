@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import lru_cache
 from itertools import groupby
 from typing import NamedTuple
 
@@ -25,13 +25,14 @@ from jaxtyping import Float
 from torch import Tensor
 
 from ..spaces import SampledFields
+from .comparison import evenly
 from .implicit_fitting import CHOOSING_ROWS, RIDGES, LawExamples, Regression, fitted, tried
 from .per_task import PerTask, TaskFit
 from .stencil import FEWEST, Stencil, feature_counts, features_of
 
 USEFUL = 0.9  # error in units of the mean's, from which on the mean is the answer
 HOPELESS = 1.2  # error by the first features, in units of the mean's: above it no others are tried
-TRIES = 2  # ridges after which that is decided
+MOST_VALUES = 1024 * 1024  # of u, in the examples that are fitted; features take 30 times as much
 MOST_POINTS = 64 * 64  # of a grid: on larger ones answers take too long
 BEYOND = 1.5  # largest value that needs no second solution, in units of the examples' largest
 
@@ -108,13 +109,28 @@ class ImplicitLaw(PerTask[ImplicitFit]):
         stencils = range(len(self.stencils) - 1, -1, -1)
         views = _views(self._on_grid(v))
         each = [(view, stencil) for view in views for stencil in stencils]
-        return self._fitted(v, u, [LawChoice(k, r, view) for view, k in each for r in RIDGES])
+        return self._of_some(v, u, [LawChoice(k, r, view) for view, k in each for r in RIDGES])
 
     def refit_task(
         self, fit: ImplicitFit, v: Float[Tensor, "n d"], u: Float[Tensor, "n q"]
     ) -> ImplicitFit:
         """The choice stays."""
-        return self._fitted(v, u, [] if fit.chosen is None else [fit.chosen])
+        return self._of_some(v, u, [] if fit.chosen is None else [fit.chosen])
+
+    def _of_some(self, v: Tensor, u: Tensor, choices: list[LawChoice]) -> ImplicitFit:
+        """The fit to as many examples as memory allows, with the residuals of all."""
+        rows = evenly(len(v), max(3, MOST_VALUES // (self.grid[0] * self.grid[1]))).to(v.device)
+        if len(rows) == len(v):
+            return self._fitted(v, u, choices)
+        fit, plain = self._fitted(v[rows], u[rows], choices), self._fitted(v, u, [])
+        if fit.chosen is None:
+            return plain
+        residual = torch.cat([
+            own - self.answer_task(fit, part)
+            for part, own in zip(v.split(self.chunk), u.split(self.chunk), strict=True)
+        ])  # fmt: skip
+        residual[rows] = fit.residual
+        return replace(fit, residual=residual, average=plain.average)
 
     @torch.no_grad()
     def _fitted(self, v: Tensor, u: Tensor, choices: list[LawChoice]) -> ImplicitFit:
@@ -133,12 +149,14 @@ class ImplicitLaw(PerTask[ImplicitFit]):
         groups = tried(*y.shape[::2])
         own = of_mean[torch.cat(groups)].unflatten(1, (self.U.channels, -1)) / unit
 
-        @cache
-        def examples(stencil: int, least: float | None) -> list[LawExamples]:
+        @lru_cache(maxsize=1)  # choices come by view
+        def features(least: float | None) -> Float[Tensor, "n p k"]:
             g = seen(f, least)
             mean, size = _units(g)
-            features = features_of((g - mean) / size, self.grid, self.periodic)
-            return [LawExamples(self.stencils[stencil], features, *part) for part in each]
+            return features_of((g - mean) / size, self.grid, self.periodic)
+
+        def examples(stencil: int, least: float | None) -> list[LawExamples]:
+            return [LawExamples(self.stencils[stencil], features(least), *part) for part in each]
 
         chosen = _chosen(examples, choices, groups, float(own.square().sum()))
         if chosen is None:
@@ -207,12 +225,31 @@ def _chosen(
         regressions = [
             Regression.of(channel, groups, CHOOSING_ROWS) for channel in examples(stencil, least)
         ]
-        for tries, choice in enumerate(own):
-            errors[choice] = sum(regression.error(choice.ridge) for regression in regressions)
-            if tries + 1 == TRIES and min(errors.values()) > HOPELESS * of_mean:
-                break
+        errors |= _errors(list(own), regressions, HOPELESS * of_mean)
     best = min(errors, key=lambda choice: errors[choice])
     return best if errors[best] < USEFUL * of_mean else None
+
+
+def _errors(
+    choices: list[LawChoice], regressions: list[Regression], hopeless: float
+) -> dict[LawChoice, float]:
+    """The errors of choices that differ in the ridge, towards smaller errors from the second on.
+
+    Args:
+        choices: by descending ridge.
+        regressions: of each channel of u.
+        hopeless: error of the first two from which on no others are tried.
+    """
+
+    def error(choice: LawChoice) -> float:
+        return sum(regression.error(choice.ridge) for regression in regressions)
+
+    few = choices if len(choices) < 3 else choices[1:3]
+    found = {choice: error(choice) for choice in few}
+    if few is choices or min(found.values()) > hopeless:
+        return found
+    further = choices[3:] if found[few[1]] < found[few[0]] else choices[:1]
+    return found | {choice: error(choice) for choice in further}
 
 
 def _units(f: Float[Tensor, "n c p"]) -> tuple[Float[Tensor, "c 1"], Float[Tensor, "c 1"]]:

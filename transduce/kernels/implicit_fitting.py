@@ -19,10 +19,11 @@ from .comparison import evenly
 from .stencil import Place, Stencil
 from .systems import identity_like
 
-RIDGES = (1e-4, 1e-6, 1e-10, 1e-2)  # shares of the mean square of a column
-FOLDS = 20  # examples are left out in so many groups, one by one if there are fewer
+RIDGES = (1e-2, 1e-4, 1e-6, 1e-10)  # shares of the mean square of a column
+FOLDS = 20  # examples that choose, each left out by itself
+LARGE_FOLDS = 8  # groups in which examples are left out on grids of many points
 ROWS, CHOOSING_ROWS = 60_000, 15_000  # equations, about, and those that choose
-TRIED = 16 * 1024  # values of u in the examples that choose a ridge, about, and at most `FOLDS`
+TRIED = 8 * 1024  # values of u in the examples that choose a ridge, about, and at most `FOLDS`
 STEPS = 2  # Gauss-Newton steps, on grids of few points
 STEP_POINTS, STEP_VALUES = 33 * 33, 16 * 1024  # of such grids, and of u in the examples that count
 DAMPING, MORE, LESS, TRIALS = 1e-2, 10.0, 0.2, 4  # of these steps
@@ -136,7 +137,7 @@ def fitted(examples: LawExamples, ridge: float) -> tuple[Float[Tensor, " t"], Fl
     """
     n, points = examples.u.shape
     if points > STEP_POINTS:
-        folds = min(n, FOLDS)
+        folds = min(n, LARGE_FOLDS)
         groups = [torch.arange(k, n, folds, device=examples.u.device) for k in range(folds)]
         w, *without = Regression.of(examples, groups).coefficients(ridge)
     else:

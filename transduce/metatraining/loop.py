@@ -156,6 +156,12 @@ def prepare(T: Learner, family: OperatorFamily, training: Training) -> None:
     own.V.check(v, x, "the family's v")
     own.U.check(u, x, "the family's u")
     if training.standardise and not getattr(T, "measured", False):
+        shapes = {(task.examples.v.shape, task.examples.u.shape) for task in tasks}
+        if len(shapes) > 1:
+            raise TransduceError(
+                f"standardise=True with tasks on grids of {len(shapes)} sizes; expected functions "
+                "of one shape, whose units are measured together. Give standardise=False."
+            )
         measure(T, stack(tasks))
 
 

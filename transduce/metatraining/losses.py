@@ -95,10 +95,12 @@ class Loss(ABC):
     Attributes:
         name: stable; settings and checkpoints record it.
         probabilities: whether the learner must answer with the probabilities of classes.
+        joint: whether it needs all tasks of a step at once, and is no mean over them.
     """
 
     name: ClassVar[str]
     probabilities: ClassVar[bool] = False
+    joint: ClassVar[bool] = False
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -204,6 +206,7 @@ class LogL2(RelativeLoss):
     """
 
     name = "log_l2"
+    joint = True
 
     def reduce(self, errors: Tensor, u: Tensor, mean: Callable[[Tensor], Tensor]) -> Tensor:
         loss = errors.add(1e-12).sqrt().mean()

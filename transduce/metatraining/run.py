@@ -34,6 +34,11 @@ class Objective(nn.Module):
     def forward(self, batches: Sequence[Batch]) -> Tensor:
         """The mean of the loss over all tasks."""
         T, loss, left_out, fabric = self._given
+        if loss.joint and len(batches) > 1:
+            raise TransduceError(
+                f"tasks on several grids with loss={loss.name!r}, which needs all of them at once; "
+                "expected one grid, or a mean over tasks. Give loss='log_about_mean'."
+            )
         tasks = sum(len(batch["v"]) for batch in batches)
         parts = (
             loss(T, batch, left_out, fabric.all_reduce) * (len(batch["v"]) / tasks)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from ..exporting import Exported, Graph, between, write_onnx
+from ..exporting import TOLERANCE, Exported, Graph, between, write_onnx
 from ..files import PathLike, versions
 from ..inputs import Functions, read_query
 from ..inputs.messages import caution
@@ -41,11 +41,11 @@ def export(O: RegressedOperator, path: PathLike, force: bool) -> Exported:
             f"exporting the model {O.model!r} through regress; expected the general model. "
             "Use Transducer.from_pretrained(...).regress(ExampleSet(v, u)).export."
         )
-    engine = _exportable(engine)
-    T, fits = engine.O.T, engine.O.fits
     v, parameters = between(_as_given(pairs.v)), None
     if pairs.parameters is not None:
         parameters = between(as_tensor(pairs.parameters))
+    complete, engine = engine, engine.exportable()
+    T, fits = engine.O.T, engine.O.fits
     with torch.no_grad():
         u = _answered(engine, v, parameters)
         graph = Graph(
@@ -56,28 +56,37 @@ def export(O: RegressedOperator, path: PathLike, force: bool) -> Exported:
         )
         own = _as_given(pairs.u)
         sizes = (own - own.mean(0)).abs().max(), 1e-6 * own.abs().max()
+        unit = max(1e-30, *map(float, sizes))
+        lost = float((_answered(complete, v, parameters) - u).abs().max()) / unit
+    _warn_of_lost(complete, engine, lost)
     about = {"model": O.model, "examples": len(O), **versions()}
     for name, f in (("v", pairs.v), ("u", pairs.u)):
         about[f"{name}_at"] = [] if f.grid is None else [str(x) for x in f.grid.x]
     if pairs.parameter_names:
         about["parameters"] = list(pairs.parameter_names)
-    return write_onnx(path, graph, v, u, max(1e-30, *map(float, sizes)), about, parameters)
+    written = write_onnx(path, graph, v, u, unit, about, parameters)
+    return written._replace(difference=max(written.difference, lost))
 
 
-def _exportable(engine: GeneralEngine) -> GeneralEngine:
-    """Without answers that ONNX cannot compute; warns if errors are larger without them."""
-    other = engine.exportable()
-    lost = [name for name in engine.answers if name not in other.answers]
-    share = sum(engine.answers[name].weight for name in lost)
-    before, after = (float(e.residuals.square().sum().sqrt()) for e in (engine, other))
-    if after > NOTABLE * before:
+def _warn_of_lost(complete: GeneralEngine, written: GeneralEngine, difference: float) -> None:
+    """Warn if the graph lacks answers that ONNX cannot compute, and answers otherwise.
+
+    Args:
+        complete: with all answers.
+        written: as in the graph.
+        difference: largest of their answers between the examples, in units of the largest u.
+    """
+    lost = [name for name in complete.answers if name not in written.answers]
+    share = sum(complete.answers[name].weight for name in lost)
+    before, after = (float(e.residuals.square().sum().sqrt()) for e in (complete, written))
+    if difference > TOLERANCE or after > NOTABLE * before:
         caution(
             f"the graph leaves out {', '.join(lost)} ({share:.0%} of the answer here), which solve "
-            "equations for each query. Its leave-one-out errors are "
+            f"equations for each query. Between the examples it differs by up to {difference:.1%} "
+            "of the largest u, and its leave-one-out errors are "
             f"{after / max(before, TINY):.2g} times those of this operator. To keep these answers, "
             "use O.save and transduce.load."
         )
-    return other
 
 
 def _answered(engine: GeneralEngine, v: Tensor, parameters: Tensor | None) -> Tensor:

@@ -106,7 +106,7 @@ def _renamed(file: OpenFile, roles: Roles, columns: bool) -> OpenFile:
     others = [name for name in file.names if name not in taken]
     return replace(
         file,
-        names=[*functions, *names, *others],
+        names=[*functions, *names, *others, *names.values()],
         load=load,
         describe=None,
         columns=None,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 from .open_file import Description, MissingVariableError, OpenFile
 
 SHOWN = 8  # variables that a message lists
@@ -9,7 +11,7 @@ SHOWN = 8  # variables that a message lists
 
 def pair_names(file: OpenFile, v: str | None, u: str | None) -> tuple[str, str]:
     """The names of inputs and outputs in a file that holds both."""
-    given = {"v": v or usual(file, "v"), "u": u or usual(file, "u")}
+    given = {"v": called(file, v) or usual(file, "v"), "u": called(file, u) or usual(file, "u")}
     found = [one.name for one in file.candidates() if one.name not in given.values()]
     missing = [role for role, name in given.items() if name is None]
     guess = file.columns is not None or v is not None or u is not None
@@ -31,6 +33,7 @@ def single_name(file: OpenFile, name: str | None, role: str) -> str:
         role: "v" or "u".
     """
     known = usual(file, role) or (usual(file, "v_query") if role == "v" else None)
+    name = called(file, name)
     chosen = name if name in file.names else known if name is None else None
     if chosen is None and file.whole is not None and name is None:
         return file.whole
@@ -54,6 +57,12 @@ def usual(file: OpenFile, role: str) -> str | None:
     return in_struct(file, role)
 
 
+def called(file: OpenFile, name: str | None) -> str | None:
+    """The variable of this name, or the field of this name of a struct; the name itself if there is
+    neither."""
+    return name if name is None or name in file.names else in_struct(file, name) or name
+
+
 def in_struct(file: OpenFile, name: str) -> str | None:
     """The only field of this name of a struct, list or data frame."""
     ends = [one for one in file.names if one.endswith(f".{name}")]
@@ -68,14 +77,19 @@ def several(file: OpenFile, role: str | None = None) -> MissingVariableError:
         role: "v" or "u" if one of them alone is wanted.
     """
     found = file.candidates()
+    if not found:
+        return MissingVariableError(
+            f"{file.path} has no arrays of numbers at its top level; expected v and u there, not "
+            "in groups. Write them there."
+        )
     if len(found) < 2 and role is None:
         return MissingVariableError(
-            f"{file.path} has one variable, {listed(found) or 'none'}; expected v and u. Give the "
+            f"{file.path} has one variable, {listed(found)}; expected v and u. Give the "
             "file of the outputs as well (--outputs FILE), or name columns v_0, v_1, ..., u_0, "
             "u_1, ..."
         )
-    names = [one.name for one in found] or ["NAME"]
-    held = f"it has {listed(found) or 'none'}"
+    names = [one.name for one in found]
+    held = f"it has {listed(found)}"
     alone = file.layout == "long" and len(found) > 2 and found[0].shape[0] == 1
     hint = " If each column is a function, give --columns." if alone else ""
     if role is not None:
@@ -84,10 +98,19 @@ def several(file: OpenFile, role: str | None = None) -> MissingVariableError:
             f"{names[0]}, or call it {role}.{hint}"
         )
     study = " If the inputs are single columns, --u is enough." if file.singles else ""
+    one, other = _likely_pair(found) or (names[0], names[-1])
     return MissingVariableError(
-        f"{file.path} has no variables called v and u; {held}. Name them, like --v {names[0]} --u "
-        f"{names[-1]}, or call them v and u.{study}{hint}"
+        f"{file.path} has no variables called v and u; {held}. Name them, like --v {one} --u "
+        f"{other}, or call them v and u.{study}{hint}"
     )
+
+
+def _likely_pair(found: list[Description]) -> tuple[str, str] | None:
+    """The first two variables of as many rows, more than one."""
+    for one, other in combinations(found, 2):
+        if len(one.shape) > 1 and len(other.shape) > 1 and one.shape[0] == other.shape[0] > 1:
+            return one.name, other.name
+    return None
 
 
 def listed(found: list[Description]) -> str:
