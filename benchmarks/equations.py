@@ -29,7 +29,7 @@ import numpy as np
 import typer
 
 import transduce
-from benchmarks.wild_measuring import code_checksum
+from benchmarks.wild_measuring import code_checksum, file_checksum
 from benchmarks.wild_sets import load_sets
 from paper.lab import Ledger
 from transduce.figures import COLOURS, drawing
@@ -220,7 +220,7 @@ def measure_all(names: Sequence[str], noises: Sequence[float], work: Path) -> li
         for noise in noises:
             for method in METHODS:
                 key: Row = {"set": name, "noise": noise, "method": method}
-                code = code_checksum("regression") if method == OURS else "1"
+                code = code_checksum("regression") if method == OURS else file_checksum(__file__)
                 if key | {"code": code} not in ledger:
                     data, begun = data_of(name, noise), time.perf_counter()
                     value = measure(method, data)

@@ -190,6 +190,12 @@ def code_checksum(folder: str) -> str:
     return found.hexdigest()[:16]
 
 
+@cache
+def file_checksum(path: str) -> str:
+    """Of a file, such as the benchmark that holds a baseline."""
+    return hashlib.sha256(Path(path).read_bytes()).hexdigest()[:16]
+
+
 def _without_splits(value: Row) -> Row:
     return {name: kept for name, kept in value.items() if name != "errors"} | {
         "splits": len(value["errors"])

@@ -27,7 +27,7 @@ class Catalogue:
             own.
         corrected: for each, the answer that is corrected, and the kernel or local answer that
             regresses its residuals.
-        known_as: what the trust takes answers for that it was not fitted to.
+        known_as: for answers that the trust was not fitted to, the answer it treats them as.
         alike: answers of one origin, which do not vote for each other.
     """
 

@@ -25,7 +25,7 @@ LARGE_FOLDS = 8  # groups in which examples are left out on grids of many points
 ROWS, CHOOSING_ROWS = 60_000, 15_000  # equations, about, and those that choose
 TRIED = 8 * 1024  # values of u in the examples that choose a ridge, about, and at most `FOLDS`
 STEPS = 2  # Gauss-Newton steps, on grids of few points
-STEP_POINTS, STEP_VALUES = 33 * 33, 16 * 1024  # of such grids, and of u in the examples that count
+STEP_POINTS, STEP_VALUES = 33 * 33, 16 * 1024  # most points of it; values that take part
 DAMPING, MORE, LESS, TRIALS = 1e-2, 10.0, 0.2, 4  # of these steps
 
 

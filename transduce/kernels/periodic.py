@@ -19,7 +19,7 @@ from .comparison import evenly
 from .per_task import PerTask, TaskFit
 
 FEW = 8  # examples that choose
-AS_NEIGHBOURS = (0.01, 4.0)  # mean squares of such differences, in units of those of neighbours
+AS_NEIGHBOURS = (0.01, 4.0)  # range of (difference of both ends)^2 / (difference of neighbours)^2
 
 
 @dataclass(frozen=True, kw_only=True)

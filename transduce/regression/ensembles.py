@@ -37,7 +37,7 @@ class Errors:
     Attributes:
         residuals: errors of single steps, times the honesty factor.
         ratios: for each part of the examples that was left out, errors at each step of its
-            trajectories in units of d; empty if there are none. The part of larger errors counts.
+            trajectories in units of d; empty if there are none. Their larger factor is used.
     """
 
     residuals: Float[Tensor, "n c p"]

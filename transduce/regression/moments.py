@@ -28,7 +28,7 @@ class Moments:
         noise: what noise adds to their sum over blocks.
         mean: squared mean of the increments, summed over pairs: (modes, c).
         terms: their number.
-        states: those that are channels of u.
+        states: the numbers of the terms that are channels of u.
     """
 
     joint: Float[np.ndarray, "blocks modes s s"]

@@ -62,8 +62,8 @@ class Errors(NamedTuple):
 def outliers_of(
     O: RegressedOperator, remoteness: Float[np.ndarray, " n"], variation: float
 ) -> tuple[int, ...]:
-    """The numbers of the examples that do not fit the others, in ascending order. None if residuals
-    need a regression without each example: the search would be too slow.
+    """The numbers of the examples that do not fit the others, in ascending order. Empty if
+    residuals need a regression without each example: the search would be too slow.
 
     Args:
         O: the regression.

@@ -81,8 +81,8 @@ class Stepper:
         return step_of(self.O.engine, self.law if self.name == LAW else None, self.name)
 
     def outside(self, states: States, parameters: Parameters) -> np.ndarray:
-        """Whether each state is far outside the examples, shape (m,). A law that all points share
-        may be applied wherever values are within their range and half of it on either side."""
+        """Whether each state is far outside the examples, shape (m,). Laws that all points
+        share stop only at values beyond the examples' range by half of it."""
         if self.name == LAW or self.name in self.O.engine.shared:
             return _beyond_values(as_tensor(self.O.pairs.v.array), states)
         return self.O._surroundings.outside(query_of(self.O.pairs, states, parameters))

@@ -59,7 +59,7 @@ class Part:
         engine: of the regression.
         law: of evolution, or None.
         rows: at which the trajectories start.
-        truth: their states; NaN where they are unknown.
+        truth: their states; NaN after the end of a chain.
     """
 
     engine: Engine
