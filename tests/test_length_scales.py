@@ -9,7 +9,10 @@ from transduce.kernels.length_scales import (
     Blocks,
     LengthScales,
     _likelihood,
+    covariances,
     likeliest,
+    slopes_of,
+    split_scales,
 )
 from transduce.kernels.scaled import ScaledRidge, Scales, block_sizes
 from transduce.kernels.tuned import ridge_solutions
@@ -69,6 +72,10 @@ def test_the_likelihood_has_the_derivative_that_it_states(profile):
     (by_hand,) = torch.autograd.grad(A, theta, found[1], retain_graph=True)
     (exact,) = torch.autograd.grad(expected, theta)
     assert_close(by_hand, exact)
+    numbers = split_scales(theta.detach(), profile, 3)
+    K = covariances(profile, numbers, D, products)
+    slopes = slopes_of(profile, numbers, D, products, K, found[1])
+    assert_close(torch.from_numpy(slopes), exact)
 
 
 def test_a_column_without_effect_has_a_long_scale():

@@ -201,18 +201,13 @@ def _optimised(
     u = u / u.square().sum().sqrt().clamp(min=1e-300)
 
     def cost(x: np.ndarray) -> tuple[float, np.ndarray]:
-        with torch.enable_grad():
-            theta = torch.from_numpy(x.copy()).requires_grad_()
-            numbers = split_scales(theta, profile, blocks)
-            A = covariances(profile, numbers, D, products)
-            A = A + numbers["ridge"] * identity_like(A)
-        found = _likelihood(A.detach(), u)
+        numbers = split_scales(torch.from_numpy(x), profile, blocks)
+        K = covariances(profile, numbers, D, products)
+        found = _likelihood(K + numbers["ridge"] * identity_like(K), u)
         if found is None:
             return 1e10, np.zeros_like(x)
-        A.backward(found[1])
-        assert theta.grad is not None
         penalty, slope = float(weights @ x**2), 2 * weights * x
-        return found[0] + penalty, theta.grad.numpy() + slope
+        return found[0] + penalty, slopes_of(profile, numbers, D, products, K, found[1]) + slope
 
     options = {"maxiter": steps, "maxfun": steps + steps // 3}
     first = start.theta.cpu().numpy()
@@ -220,18 +215,66 @@ def _optimised(
     return LengthScales(profile, torch.from_numpy(found.x)), float(found.fun)
 
 
+def slopes_of(
+    profile: str,
+    numbers: dict[str, Tensor],
+    D: Float[Tensor, "k n n"],
+    products: Float[Tensor, "n n"],
+    K: Float[Tensor, "n n"],
+    G: Float[Tensor, "n n"],
+) -> Float[np.ndarray, " t"]:
+    """The derivative of a number with respect to theta.
+
+    Args:
+        profile: of the kernel.
+        numbers: of the kernel, from `split_scales`.
+        D: squared distances in each block.
+        products: inner products.
+        K: the kernel, from `covariances`.
+        G: derivative of the number with respect to K and to the matrix of the ridge.
+    """
+    weights = numbers["lengths"] ** -2
+    linear = numbers["slope"] * products / len(D)
+    k = K - linear
+    of_shares = weights[:0]
+    if profile == "additive":
+        a, s = numbers["shares"], weights[:, None, None] * D
+        m = _matern(s)
+        part = G * k / (1 + a[:, None, None] * m)
+        of_lengths = -2 * a * (part * m * _relative_slope(s) * s).sum((1, 2))
+        of_shares = a * ((part * m).sum((1, 2)) - (G * k).sum() / (1 + a))
+    else:
+        s = (weights @ D.flatten(1)).view_as(K)
+        slope = -k / 2 if profile == "gaussian" else k * _relative_slope(s)
+        of_lengths = -2 * weights * (D.flatten(1) @ (G * slope).flatten())
+    of_ridge = (numbers["ridge"] - LEAST_RIDGE) * G.trace()
+    of_slope = (G * linear).sum()
+    parts = [of_lengths, of_ridge.view(1), of_slope.view(1), of_shares]
+    found: np.ndarray = torch.cat(parts).numpy()
+    return found
+
+
+def _relative_slope(s: Tensor) -> Tensor:
+    """The derivative of `_matern` in units of its value."""
+    r = (5 * s + 1e-20).sqrt()
+    return -5 / 6 * (1 + r) / (1 + r + r * r / 3)
+
+
 def _likelihood(A: Float[Tensor, "n n"], u: Float[Tensor, "n r"]) -> tuple[float, Tensor] | None:
     """The negative logarithm of the likelihood and its derivative with respect to A; None where
     rounding has made A indefinite."""
-    L, failed = torch.linalg.cholesky_ex(A)
+    from scipy.linalg.lapack import dpotrf, dpotri
+
+    L, failed = dpotrf(A.numpy(), lower=1)
     if failed:
         return None
-    inverse, n = torch.cholesky_inverse(L), len(A)
+    half = torch.from_numpy(dpotri(L, lower=1)[0]).tril()
+    inverse, n = half + half.tril(-1).mT, len(A)
     sums = inverse.sum(1, keepdim=True)
-    P = inverse - sums @ sums.T / sums.sum()
+    P = inverse - sums @ sums.mT / sums.sum()
     alpha = P @ u
     q = (u * alpha).sum().clamp(min=1e-300)
-    value = (n - 1) / 2 * q.log() + L.diagonal().log().sum() + sums.sum().log() / 2
+    value = (n - 1) / 2 * q.log() + np.log(L.diagonal()).sum() + sums.sum().log() / 2
     if not torch.isfinite(value):
         return None
-    return float(value), (P - (n - 1) / q * (alpha @ alpha.T)) / 2
+    return float(value), (P - (n - 1) / q * (alpha @ alpha.mT)) / 2

@@ -30,6 +30,7 @@ CHOOSERS = 256  # examples that choose the scales where there are more
 FEW, FOLDS = 64, 6  # examples up to which scales are also chosen without each of so many folds
 MOST_BLOCKS = 32  # columns that have length scales
 ROUNDING = 1e-20  # share of the variation of u
+NEGLIGIBLE = 1e-16  # the same in a direction that no likelihood depends on
 LEAST_SHARE = 1e-5  # of the variation of u in a component that has scales of its own
 
 
@@ -95,7 +96,7 @@ class Scales(Part):
         few = _ordered(units.apply(v))[evenly(len(v), CHOOSERS)]
         points = units.apply(v[few])
         D, products = self.blocks.distances(points, points), points @ points.T
-        scales = likeliest(D, products, rotated(u[few] - u[few].mean(0)))
+        scales = likeliest(D, products, condensed(u[few] - u[few].mean(0)))
         found = Chosen(v, u, units, few, D, products, scales)
         found = replace(found, folds=self._folds(found))
         self._last = found
@@ -115,9 +116,14 @@ class Scales(Part):
     @torch.no_grad()
     def along(self, chosen: Chosen, part: Float[Tensor, "n q"]) -> LengthScales:
         """The scales of the largest likelihood for a part of u; those of all of u if that part is
-        only rounding."""
+        only rounding.
+
+        Args:
+            chosen: for all of u.
+            part: in coordinates of any span.
+        """
         few, whole = part[chosen.few], chosen.u[chosen.few]
-        numbers = rotated(few - few.mean(0))
+        numbers = condensed(few - few.mean(0))
         if numbers.square().sum() <= ROUNDING * (whole - whole.mean(0)).square().sum():
             return chosen.scales
         return adapted(chosen.scales, chosen.D, chosen.products, numbers)
@@ -197,7 +203,9 @@ class ScaledRidge(PerTask[ScaledFit]):
         """The scales of each direction of u, and of what they leave."""
         if not directions:
             return [(chosen.scales, None)]
-        parts = _parts(chosen.u - chosen.u.mean(0), directions)
+        centred = chosen.u - chosen.u.mean(0)
+        own = [centred @ along.mT for along in directions]
+        parts = [*own, _parts(centred, directions)[-1]]
         each = zip(parts, [*directions, None], strict=True)
         return [(self.scales.along(chosen, part), along) for part, along in each]
 
@@ -265,6 +273,16 @@ class ScaledRidge(PerTask[ScaledFit]):
             return fit
         others = torch.cat([self.answer_task(fit, part) for part in v.split(PART)])
         return replace(fit, residual=(u - others).index_copy(0, kept, fit.residual))
+
+
+def condensed(f: Float[Tensor, "n q"]) -> Float[Tensor, "n r"]:
+    """Functions in coordinates of their own span, without directions that are only rounding."""
+    if f.shape[1] == 1:
+        return f
+    left, sizes, _ = torch.linalg.svd(rotated(f), full_matrices=False)
+    squares = sizes.square()
+    count = max(1, int((squares > NEGLIGIBLE * squares.sum()).sum()))
+    return left[:, :count] * sizes[:count]
 
 
 def _ordered(points: Float[Tensor, "n d"]) -> Tensor:
