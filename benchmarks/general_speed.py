@@ -5,6 +5,8 @@ Everything is measured on one thread, through `transduce.regress`, on curves of 
     v(x) = sum_k a_k sin(pi k x),  k = 1..40,  a_k normal with standard deviation k^-3/2
     u(x) = the integral of v^2 from 0 to x, plus 0.1 v(x)
 
+and on 100 runs of 4 parameters whose outputs are curves of 1,000 points.
+
 `seconds` are processor time, which on one thread equals clock time on an idle machine. They are
 medians, after one call that is not timed. Up to n = 100 the general model, tuned kernel ridge (the
 baseline "rbf") and a Gaussian process take turns. `ratio` is to kernel ridge on the same n, `power`
@@ -38,6 +40,7 @@ BASELINES = {"kernel ridge": "rbf", "Gaussian process": "gaussian-process"}
 POINTS, SINES, QUERIES, SEED = 100, 40, 50, 0
 # What is required of the general model, by n.
 CONDITIONING = {20: "<= 60 ms", 100: "<= 150 ms", 1000: "<= 3 s"}
+STUDY, STUDY_RUNS, STUDY_POINTS = "<= 0.3 s", 100, 1000
 QUERY, GROWTH, PEAK = "<= 1 ms", "power <= 1", "<= 4 GiB"
 
 
@@ -129,6 +132,19 @@ def conditioning(curves: Curves, model: str, sizes: Sizes) -> list[Line]:
     return lines
 
 
+def studying(model: str, sizes: Sizes) -> Line:
+    """`regress` on runs of 4 parameters."""
+    p = np.random.default_rng(SEED).uniform(size=(STUDY_RUNS, 4))
+    a, b, c, d = p.T[..., None]
+    x = np.linspace(0, 1, STUDY_POINTS)
+    u = np.sin(6 * x * (1 + a) + 3 * b) * np.exp(-(a + b + c + d) * x / 4)
+    (seconds,) = medians(
+        partial(transduce.regress, None, u, parameters=p, model=model), repeats=sizes.repeats
+    )
+    what = f"conditioning, 4 parameters to {STUDY_POINTS} points"
+    return Line(what, STUDY_RUNS, seconds, asked=STUDY)
+
+
 def answering(curves: Curves, model: str, sizes: Sizes) -> list[Line]:
     """A query among 50 that are asked together, after conditioning on n pairs."""
     what, lines = f"each of {QUERIES} queries", []
@@ -181,7 +197,8 @@ def main(
     peak = memory(model, sizes.large[-1])  # first: a child's peak starts from this process
     curves = Curves.sample(sizes.large[-1])
     with threadpool_limits(1):
-        lines = [*conditioning(curves, model, sizes), *answering(curves, model, sizes), peak]
+        lines = [*conditioning(curves, model, sizes), *answering(curves, model, sizes)]
+        lines += [studying(model, sizes), peak]
     rows = [asdict(line) for line in lines]
     print(markdown_table(rows))
     command = " ".join(["python -m benchmarks.general_speed", *sys.argv[1:]])
