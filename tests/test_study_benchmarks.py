@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.studies import PROCESS, SIZES, ratios
+from benchmarks.studies import PROCESS, SPLITS, ratios
 from benchmarks.study_functions import ANGLES, STUDIES
 from benchmarks.suggestions import HORIZONS, SUGGEST, VARIANCE, runs_needed, table
 
@@ -60,8 +60,8 @@ def committed(name):
 def test_studies_are_as_accurate_as_required():
     rows = committed("accuracy")
     found = ratios(rows)
-    assert len(found) == len(STUDIES) * len(SIZES) and any(r["regressor"] == PROCESS for r in rows)
-    logs = {name: np.log([found[name, n] for n in SIZES]).mean() for name in STUDIES}
+    assert len(found) == len(STUDIES) * len(SPLITS) and any(r["regressor"] == PROCESS for r in rows)
+    logs = {name: np.log([found[name, n] for n in SPLITS]).mean() for name in STUDIES}
     assert np.mean(list(logs.values())) <= np.log(0.9)
     assert max(logs.values()) <= np.log(1.15)
 
