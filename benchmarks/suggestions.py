@@ -1,14 +1,14 @@
 """Which run next: `O.suggest` compared with the largest predicted variance and with random choice:
 python -m benchmarks.suggestions
 
-    runs needed = the least number of runs whose error is that of random choice after 60, 100 runs
+    runs needed = the least number of runs whose error is that of 50, 100 or 200 random runs
 
 The test functions and the error are those of benchmarks/studies.py. Each strategy starts from the
-same 10 random runs and chooses 5 more at a time among 400 random candidates; 200 other runs measure
-the error. Errors are geometric means over repetitions, and between two sizes the logarithm of the
-error is linear. "largest variance" runs the candidate whose answer is most uncertain, and counts it
-as made before it chooses the next one. Required: the median over functions of the runs needed by
-`O.suggest` is at most 0.75 of 100.
+same 10 random runs and then chooses about a quarter more at a time among 1,000 random candidates;
+200 other runs measure the error. Errors are geometric means over repetitions, and between two sizes
+the logarithm of the error is linear. "largest variance" runs the candidate whose answer is most
+uncertain, and counts it as made before it chooses the next one. Required: the median over functions
+of the runs needed by `O.suggest` is at most 0.75 of those of random choice.
 
 Every measurement is kept in runs/suggestions as soon as it is known: a run that was killed resumes.
 Writes suggestions.json, suggestions.md and the figure to results/studies."""
@@ -19,6 +19,7 @@ import sys
 import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated
 
@@ -41,8 +42,10 @@ from transduce.inputs import read_query
 from transduce.regression import RegressedOperator
 from transduce.report import Row
 
-START, STEP, CANDIDATES, REPETITIONS, SEED = 10, 5, 400, 6, 2027
-HORIZONS = (60, 100)  # runs of random choice
+SIZES = (10, 13, 16, 20, 25, 32, 40, 50, 62, 75, 87, 100, 125, 150, 175, 200)  # runs
+CANDIDATES, REPETITIONS, SEED = 1000, 4, 2027
+HORIZONS = (50, 100, 200)  # runs of random choice
+QUICK_SIZES = SIZES[:3]
 SUGGEST, VARIANCE, RANDOM = "suggest", "largest variance", "random"
 REQUIRED = 0.75  # of the runs of random choice
 WORK = Path("runs/suggestions")
@@ -81,30 +84,27 @@ STRATEGIES: dict[str, Callable[[RegressedOperator, Table, int], Numbers]] = {
 }
 
 
-def sizes(end: int) -> list[int]:
-    """Numbers of runs at which the error is measured."""
-    return list(range(START, end + 1, STEP))
-
-
-def errors(strategy: str, study: Study, repetition: int, end: int) -> list[float]:
+def errors(strategy: str, study: Study, repetition: int, sizes: Sequence[int]) -> list[float]:
     """The error at each size."""
-    generator = np.random.default_rng([SEED, repetition])
-    p, u = study.sample(START + CANDIDATES + HELD_OUT, generator)
-    own, open_ = list(range(START)), list(range(START, START + CANDIDATES))
-    held, found = slice(START + CANDIDATES, None), list[float]()
-    for n in sizes(end):
+    generator, start = np.random.default_rng([SEED, repetition]), sizes[0]
+    p, u = study.sample(start + CANDIDATES + HELD_OUT, generator)
+    own, open_ = list(range(start)), list(range(start, start + CANDIDATES))
+    held, found = slice(start + CANDIDATES, None), list[float]()
+    for n, following in pairwise((*sizes, None)):
         with warnings.catch_warnings(action="ignore"):
             O = transduce.regress(None, u[own], parameters=p[own])
             found.append(relative_error(np.asarray(O(p[held])), u[held], u[own]))
-            if n < end:
-                rows = STRATEGIES[strategy](O, p[open_], STEP)
-        if n < end:
+            if following is not None:
+                rows = STRATEGIES[strategy](O, p[open_], following - n)
+        if following is not None:
             own += [open_[i] for i in rows]
             open_ = np.delete(open_, rows).tolist()
     return found
 
 
-def measure_all(studies: Sequence[Study], repetitions: int, end: int, work: Path) -> list[Row]:
+def measure_all(
+    studies: Sequence[Study], repetitions: int, sizes: Sequence[int], work: Path
+) -> list[Row]:
     """A row for each study, strategy and number of runs."""
     ledger, rows = Ledger(work / "measured.jsonl"), []
     for study in studies:
@@ -112,13 +112,14 @@ def measure_all(studies: Sequence[Study], repetitions: int, end: int, work: Path
             curves = []
             for repetition in range(repetitions):
                 key: Row = {"study": study.name, "strategy": strategy, "repetition": repetition}
-                key |= {"end": end, "code": code_checksum("")}
-                curves.append(kept(ledger, key, partial(errors, strategy, study, repetition, end)))
+                key |= {"sizes": list(sizes), "code": code_checksum("")}
+                own = partial(errors, strategy, study, repetition, sizes)
+                curves.append(kept(ledger, key, own))
             means = [geometric_mean(column) for column in zip(*curves, strict=True)]
             say(f"{study.name}, {strategy}: {means[-1]:.2e}")
             rows += [
                 {"study": study.name, "strategy": strategy, "runs": n, "error": error}
-                for n, error in zip(sizes(end), means, strict=True)
+                for n, error in zip(sizes, means, strict=True)
             ]
     return rows
 
@@ -192,10 +193,10 @@ def main(
 ) -> None:
     """Measure, print the table, and write rows, table and figure."""
     origin = provenance()  # of the code that measures, whatever is committed meanwhile
-    studies, repetitions, end = chosen(only), REPETITIONS, HORIZONS[-1]
+    studies, repetitions, sizes = chosen(only), REPETITIONS, SIZES
     if quick:
-        studies, repetitions, end = studies[:2], 1, START + 2 * STEP
-    rows = measure_all(studies, repetitions, end, work)
+        studies, repetitions, sizes = studies[:2], 1, QUICK_SIZES
+    rows = measure_all(studies, repetitions, sizes, work)
     write(
         "suggestions",
         folder(out, quick),
@@ -204,7 +205,7 @@ def main(
         draw,
         command=" ".join(["python -m benchmarks.suggestions", *sys.argv[1:]]),
         seed=SEED,
-        required={f"median, {SUGGEST} / {HORIZONS[-1]}": REQUIRED},
+        required={f"median, {SUGGEST} / {n}": REQUIRED for n in HORIZONS},
         **origin,
     )
 
