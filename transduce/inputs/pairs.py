@@ -15,7 +15,7 @@ from .messages import problem
 from .notes import notes_of_pairs, notes_of_reading
 from .numbers import detached
 from .placing import count_of, positions_of, positions_of_outputs
-from .rows import Checked, check_counts, check_row_labels, complete_rows
+from .rows import ArgumentValues, check_counts, check_row_labels, complete_rows
 from .sources import Source, read_source
 from .units import Units, units_of
 
@@ -199,7 +199,7 @@ def _inputs(v: object, parameters: object, x_v: object) -> tuple[object, object,
 
 def _whole(sources: Sequence[Source], table: object) -> np.ndarray | None:
     """Whether each row is complete in all of these; None if their numbers of rows differ."""
-    found = [Checked(source.name, detached(source.values)).whole for source in sources]
+    found = [ArgumentValues(source.name, detached(source.values)).whole for source in sources]
     own = complete_rows_of(table)
     found += [] if own is None else [own]
     same = len({len(each) for each in found}) == 1
@@ -210,12 +210,12 @@ def _complete(pairs: Pairs, missing: str, sources: tuple[Source, Source]) -> Pai
     """The pairs without missing values, with notes about how they were read."""
     notes: list[str] = []
     parts = [
-        Checked(source.name, functions.array, columns_of(functions.layout, pairs.levels))
+        ArgumentValues(source.name, functions.array, columns_of(functions.layout, pairs.levels))
         for source, functions in zip(sources, (pairs.v, pairs.u), strict=True)
     ]
     if pairs.parameters is not None:
         names = owned(pairs.parameter_names, pairs.parameters.shape[1], pairs.levels)
-        parts.append(Checked("parameters", pairs.parameters, names))
+        parts.append(ArgumentValues("parameters", pairs.parameters, names))
     kept = pairs.take(complete_rows(parts, missing, notes))
     notes += notes_of_reading(sources, kept.v, kept.u, pairs.channels is None)
     return replace(kept, notes=tuple(notes))

@@ -16,7 +16,7 @@ from .grids import Grid
 from .layouts import Layout
 from .messages import TURN, caution, problem
 from .pairs import Pairs, columns_of
-from .rows import Checked, check_query_rows
+from .rows import ArgumentValues, check_query_rows
 from .sources import Source, read_source
 from .units import check_units
 
@@ -89,10 +89,13 @@ def _check_gaps(
     parameters: object,
 ) -> None:
     """Raise if queries have missing values."""
-    parts, sources = [Checked(source.name, v.array, columns_of(v.layout, pairs.levels))], [source]
+    parts, sources = (
+        [ArgumentValues(source.name, v.array, columns_of(v.layout, pairs.levels))],
+        [source],
+    )
     if numbers is not None:
         names = owned(pairs.parameter_names, numbers.shape[1], pairs.levels)
-        parts.append(Checked("parameters", numbers, names))
+        parts.append(ArgumentValues("parameters", numbers, names))
         sources.append(read_source(parameters, "parameters"))
     check_query_rows(parts, sources)
 

@@ -82,7 +82,7 @@ def check_row_labels(v: Source, u: Source) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class Checked:
+class ArgumentValues:
     """Values that must be complete.
 
     Args:
@@ -122,7 +122,7 @@ class Checked:
         return named(list(dict.fromkeys(shown)), "column") if shown else ""
 
 
-def complete_rows(parts: Sequence[Checked], missing: str, notes: list[str]) -> np.ndarray:
+def complete_rows(parts: Sequence[ArgumentValues], missing: str, notes: list[str]) -> np.ndarray:
     """The numbers of rows without missing values.
 
     Args:
@@ -153,7 +153,7 @@ def complete_rows(parts: Sequence[Checked], missing: str, notes: list[str]) -> n
     return np.setdiff1d(np.arange(n), bad)
 
 
-def check_query_rows(parts: Sequence[Checked], sources: Sequence[Source]) -> None:
+def check_query_rows(parts: Sequence[ArgumentValues], sources: Sequence[Source]) -> None:
     """Raise if queries have missing values.
 
     Args:
@@ -175,16 +175,16 @@ def check_query_rows(parts: Sequence[Checked], sources: Sequence[Source]) -> Non
         )
 
 
-def _complete_values(parts: Sequence[Checked]) -> str:
+def _complete_values(parts: Sequence[ArgumentValues]) -> str:
     table = all(part.columns for part in parts)
     return "a finite number or a category in each row" if table else "finite numbers"
 
 
-def _filled(parts: Sequence[Checked]) -> str:
+def _filled(parts: Sequence[ArgumentValues]) -> str:
     return "fill the gaps" if all(p.columns for p in parts) else "fill gaps by interpolation"
 
 
-def _without_empty(parts: Sequence[Checked]) -> str:
+def _without_empty(parts: Sequence[ArgumentValues]) -> str:
     """What to do if no row is complete."""
     for part in parts:
         empty = np.all(part.gaps, axis=0)

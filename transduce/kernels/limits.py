@@ -44,7 +44,7 @@ LIMITS = (
 
 
 @runtime_checkable
-class Limited(Protocol):
+class HasLimits(Protocol):
     """A fit with what `limits_of` returns."""
 
     @property
@@ -104,13 +104,13 @@ def _scales(squares: Float[Tensor, "b 1 d"], blocks: Sequence[int]) -> Float[Ten
     return torch.where(size > 0, 1 / varying.sqrt(), 0.0)
 
 
-def rho_of(v: Float[Tensor, "b m d"], limits: Limited) -> Float[Tensor, "b m"]:
+def rho_of(v: Float[Tensor, "b m d"], limits: HasLimits) -> Float[Tensor, "b m"]:
     """How far queries are from the mean of the examples, in units of the furthest example."""
     size = ((v - limits.center) * limits.scale).norm(dim=-1)
     return (size / limits.reach).clamp(1, LARGEST)
 
 
-def unknown_beyond(rho: Float[Tensor, "b m"], limits: Limited) -> Float[Tensor, "b m q"]:
+def unknown_beyond(rho: Float[Tensor, "b m"], limits: HasLimits) -> Float[Tensor, "b m q"]:
     """The least standard deviation of answers to queries far beyond the examples."""
     share = (1 - FAR / rho).clamp(min=0)[..., None]
     return share * limits.limit[:, 0] / (2 * CONSTANT_FACTOR)
