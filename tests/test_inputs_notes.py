@@ -8,7 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import transduce
 from transduce.inputs import Grid, neighbours_correlated, read_pairs, read_query
+from transduce.types import TransduceError
 
 N, P = 12, 16
 V = np.random.default_rng(0).standard_normal((N, P))
@@ -48,10 +50,20 @@ def test_constant_outputs_are_noted(u, note):
     )
 
 
-def test_constant_inputs_and_single_examples_are_noted():
-    assert "All v are equal" in read_pairs(np.ones((N, P)), U).notes[0]
+def test_constant_inputs_and_single_examples_give_a_warning():
+    with pytest.warns(UserWarning, match="All v are equal"):
+        assert "All v are equal" in read_pairs(np.ones((N, P)), U).notes[0]
     assert read_pairs(np.ones((N, P)), U, parameters=np.arange(N)).notes == ()
-    assert "one example" in read_pairs(V[:1], U[:1]).notes[0]
+    with pytest.warns(UserWarning, match="one example"):
+        assert "one example" in read_pairs(V[:1], U[:1]).notes[0]
+
+
+def test_positions_elsewhere_and_tiny_values_are_refused():
+    pairs = read_pairs(V, U, x_v=np.linspace(400, 700, P))
+    with pytest.raises(TransduceError, match=r"x of the queries runs from 0\.4 to 0\.7"):
+        read_query(pairs, V, x=np.linspace(0.4, 0.7, P))
+    with pytest.raises(TransduceError, match=r"squares do not vanish.*smaller units"):
+        transduce.regress(1e-165 * V, U)
 
 
 def test_equal_inputs_with_different_outputs_give_a_warning():

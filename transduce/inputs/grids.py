@@ -96,14 +96,7 @@ class Grid:
             name: the argument's name, for messages.
         """
         positions = read_positions(x, name)
-        kind, own = NOUNS[positions.dtype.kind], NOUNS[self.x.dtype.kind]
-        if kind != own:
-            raise problem(
-                f"{name} holds {kind}",
-                f"{own}, as in the examples",
-                "Give all positions in the units of the examples.",
-            )
-        unit = elapsed(positions, self.origin) / self.span
+        unit = self._mapped(positions, name)
         if unit.min() < -FAR or unit.max() > 1 + FAR:
             low, high = self.x[:: -1 if self.flipped else 1][[0, -1]]
             caution(
@@ -113,6 +106,17 @@ class Grid:
                 + ". Answers there are extrapolated; check the units of x."
             )
         return unit
+
+    def _mapped(self, positions: np.ndarray, name: str) -> np.ndarray:
+        """Positions after the map. Raises if they are of another kind."""
+        kind, own = NOUNS[positions.dtype.kind], NOUNS[self.x.dtype.kind]
+        if kind != own:
+            raise problem(
+                f"{name} holds {kind}",
+                f"{own}, as in the examples",
+                "Give all positions in the units of the examples.",
+            )
+        return elapsed(positions, self.origin) / self.span
 
     def from_unit(self, unit: np.ndarray) -> np.ndarray:
         """The inverse of `to_unit`."""
@@ -128,6 +132,14 @@ class Grid:
         """
         positions = read_positions(x, name)
         flipped = check_monotone(positions, name, remedy)
+        unit = self._mapped(positions, name)
+        if unit.min() > 1 or unit.max() < 0:
+            raise problem(
+                f"{name} of the queries runs from {positions[0]} to {positions[-1]}, and that of "
+                f"the examples from {self.x[0]} to {self.x[-1]}",
+                "positions in the interval of the examples",
+                "Give them in the units of the examples.",
+            )
         unit = self.to_unit(x, name)
         unit = unit[::-1].copy() if flipped else unit
         rounding = rounding_of((unit - unit[0]) * self.span) / self.span

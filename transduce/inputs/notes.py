@@ -59,20 +59,19 @@ def notes_of_pairs(
         sources: v and u as the user gave them; None if they came in parts.
         known: sentences that give no further warning; None if none gives one.
     """
-    if len(v) == 1:
-        return ["There is one example: the answer to every query is its u."]
-    notes = []
-    constant = is_constant(v.array)
-    if constant and parameters is None:
-        notes.append("All v are equal: answers cannot depend on v. Check that v was read right.")
-    if is_constant(u.array):
+    notes, serious = [], []
+    single, constant = len(v) == 1, is_constant(v.array) and parameters is None
+    if single:
+        serious.append("There is one example: the answer to every query is its u.")
+    elif constant:
+        serious.append("All v are equal: answers cannot depend on v. Check that v was read right.")
+    if not single and is_constant(u.array):
         notes.append("All u are equal: answers are constant. Check that u was read right.")
-    serious = []
-    if not (constant and parameters is None):
+    if not (single or constant):
         serious += _of_conflicts(v, u, parameters)
         serious += _of_repeats(v, u, parameters) if groups is None else []
-    swapped = [] if sources is None else _of_swapped(v, u, sources)
-    if not swapped and groups is None:
+    swapped = [] if sources is None or single else _of_swapped(v, u, sources)
+    if not (swapped or single) and groups is None:
         serious += _of_order(v, u)
     for text in serious:
         if known is not None and text not in known:

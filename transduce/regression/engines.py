@@ -138,7 +138,9 @@ class GeneralEngine(Engine):
         if query is None:
             own = fits[-1].deviation
             return None if own is None else own[0]
-        return T.deviations(fits, self._encoded(query)[None])[0]
+        v = self._encoded(query)[None]
+        found, least = T.deviations(fits, v), T.least_deviations(fits, v)
+        return (found if least is None else torch.hypot(found, least))[0]
 
     @property
     def residuals(self) -> Tensor:
