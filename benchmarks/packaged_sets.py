@@ -1,9 +1,10 @@
-"""Sets of measured curves that ship inside Python packages, as pairs for benchmarks/wild.py.
+r"""Sets of measured curves that ship inside Python packages, as pairs for benchmarks/wild.py.
 Nothing in the library was chosen on them:
 
     pip install --no-deps aeon==1.6.0 tslearn==0.10.0
     python -m benchmarks.packaged_sets runs/packaged
-    python -m benchmarks.wild runs/packaged --splits 10 --out results/packaged
+    python -m benchmarks.wild runs/packaged --splits 10 --out results/packaged \
+        --baselines gaussian-process,partial-least-squares,piecewise-direct-standardisation
 
 | set | v | u | source |
 |---|---|---|---|
