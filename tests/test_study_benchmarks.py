@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.studies import PROCESS, SPLITS, ratios
 from benchmarks.study_functions import ANGLES, STUDIES
-from benchmarks.suggestions import HORIZONS, SUGGEST, VARIANCE, runs_needed, table
+from benchmarks.suggestions import HORIZONS, REQUIRED, SUGGEST, VARIANCE, runs_needed, table
 
 ROOT = Path(__file__).parents[1]
 
@@ -72,3 +72,4 @@ def test_suggestions_need_fewer_runs_than_random_choice_and_the_largest_variance
     assert len(studies) == len(STUDIES)
     for n in HORIZONS:
         assert median[f"{SUGGEST} / {n}"] < 0.85 < median[f"{VARIANCE} / {n}"]
+    assert median[f"{SUGGEST} / {HORIZONS[-1]}"] <= REQUIRED
