@@ -180,6 +180,7 @@ def test_the_general_model_is_timed_in_turns_with_baselines(tmp_path):
         *(("conditioning", n) for n in (30, 40, 60)),
         *((f"{each}{name}", n) for n in (10, 20) for name in names),
         (each, 30),
+        ("conditioning, 4 parameters to 1000 points", 100),
     ]
     assert alone["n"] == 60 and alone["peak_mib"] > 100 and alone["asked"] == "<= 4 GiB"
     for row in result["rows"]:

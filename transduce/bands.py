@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from statistics import NormalDist
 
 import torch
 from jaxtyping import Float
@@ -91,6 +92,11 @@ def half_widths_by_channel(
         return half.reshape(query_answers.shape)
     lead = 1 + (channels > 1)
     return half.reshape(*query_answers.shape[:lead], *[1] * (query_answers.ndim - lead))
+
+
+def at_least(half: Tensor, deviations: Tensor, level: float) -> Tensor:
+    """Half-widths that cannot be smaller than a normal distribution's of these deviations."""
+    return torch.hypot(half, NormalDist().inv_cdf((1 + level) / 2) * deviations)
 
 
 def quantile(values: Tensor, share: float) -> Tensor:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from functools import partial
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from . import exporting, transducer
-from .bands import half_widths_by_channel
+from .bands import at_least, half_widths_by_channel
 from .files import PathLike, versions
 from .kernels.kappa import Fit, no_residuals
 from .spaces.base import grid_or_positions
@@ -127,18 +126,10 @@ class ConditionedOperator:
                 own_deviation, deviations = (self._decode(d, at) for d in pair)
             given = (residuals, answers, own_deviation, mean, deviations)
             half = half_widths_by_channel(*given, band, self.T.U.channels).to(mean)
-            least = [self.T.least_deviations(self.fits, part) for part in parts]
-            half = torch.hypot(half, self._normal_widths(least, band, at).to(mean))
-            ends = (mean, mean - half, mean + half)
-            mean, low, high = (self._like(end, v, at) for end in ends)
+            if (least := self.T.least_deviations(self.fits, coefficients)) is not None:
+                half = at_least(half, self._decode(least[0], at).to(mean), band)
+            mean, low, high = (self._like(f, v, at) for f in (mean, mean - half, mean + half))
             return mean, low, high
-
-    def _normal_widths(self, parts: list[Tensor | None], level: float, at: object) -> Tensor:
-        """Half-widths of bands of a normal distribution with these standard deviations."""
-        known = [part for part in parts if part is not None]
-        if not known:
-            return torch.zeros(())
-        return NormalDist().inv_cdf((1 + level) / 2) * self._decode(torch.cat(known, 1)[0], at)
 
     def _residuals(self) -> tuple[Float[Tensor, "n ..."], Float[Tensor, "n ..."]]:
         """Leave-one-out residuals and deviations of the examples, in coefficients."""

@@ -55,6 +55,12 @@ class HasLimits(Protocol):
     def reach(self) -> Tensor: ...
     @property
     def limit(self) -> Tensor: ...
+    @property
+    def mean(self) -> Tensor: ...
+    @property
+    def power(self) -> Tensor: ...
+    @property
+    def damping(self) -> Tensor: ...
 
 
 def limits_of(
@@ -108,6 +114,20 @@ def rho_of(v: Float[Tensor, "b m d"], limits: HasLimits) -> Float[Tensor, "b m"]
     """How far queries are from the mean of the examples, in units of the furthest example."""
     size = ((v - limits.center) * limits.scale).norm(dim=-1)
     return (size / limits.reach).clamp(1, LARGEST)
+
+
+def bounded(
+    answers: Float[Tensor, "b j m q"],
+    v: Float[Tensor, "b m d"],
+    limits: HasLimits,
+    which: slice | list[int],
+) -> Float[Tensor, "b j m q"]:
+    """Answers within the limits. which: their numbers among those that have limits."""
+    rho = rho_of(v, limits)[:, None, :, None]
+    mean, damping = limits.mean.to(v), limits.damping[:, which]
+    limit = (limits.limit[:, which] * rho ** limits.power[:, which]).to(v)
+    beyond = (answers - mean) / (1 + damping * (rho**2 - 1)).to(v)
+    return mean + torch.minimum(torch.maximum(beyond, -limit), limit)
 
 
 def unknown_beyond(rho: Float[Tensor, "b m"], limits: HasLimits) -> Float[Tensor, "b m q"]:

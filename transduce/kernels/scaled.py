@@ -24,13 +24,12 @@ from .comparison import evenly
 from .length_scales import Blocks, ColumnUnits, LengthScales, adapted, likeliest
 from .per_task import BatchFit, PerTask, TaskFit
 from .posterior import Posterior
-from .tuned import MOST, PART, ridge_solutions, rotated
+from .tuned import MOST, PART, condensed, ridge_solutions
 
 CHOOSERS = 256  # examples that choose the scales where there are more
 FEW, FOLDS = 64, 6  # examples up to which scales are also chosen without each of so many folds
 MOST_BLOCKS = 32  # columns that have length scales
 ROUNDING = 1e-20  # share of the variation of u
-NEGLIGIBLE = 1e-16  # the same in a direction that no likelihood depends on
 LEAST_SHARE = 1e-5  # of the variation of u in a component that has scales of its own
 
 
@@ -273,16 +272,6 @@ class ScaledRidge(PerTask[ScaledFit]):
             return fit
         others = torch.cat([self.answer_task(fit, part) for part in v.split(PART)])
         return replace(fit, residual=(u - others).index_copy(0, kept, fit.residual))
-
-
-def condensed(f: Float[Tensor, "n q"]) -> Float[Tensor, "n r"]:
-    """Functions in coordinates of their own span, without directions that are only rounding."""
-    if f.shape[1] == 1:
-        return f
-    left, sizes, _ = torch.linalg.svd(rotated(f), full_matrices=False)
-    squares = sizes.square()
-    count = max(1, int((squares > NEGLIGIBLE * squares.sum()).sum()))
-    return left[:, :count] * sizes[:count]
 
 
 def _ordered(points: Float[Tensor, "n d"]) -> Tensor:

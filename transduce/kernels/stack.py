@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from ..types import TransduceError
 from .kappa import Fit, Kappa, Reading
-from .limits import LIMITS, limits_of, rho_of, unknown_beyond
+from .limits import LIMITS, bounded, limits_of, rho_of, unknown_beyond
 from .posterior import Posterior
 from .trust import FLOOR, Trust, Weighing, capped, votes_between, weights_at
 from .trust import squared_distances_between as squared_distances
@@ -163,19 +163,13 @@ class Stack(Kappa[StackFit, Reading]):
     ) -> Float[Tensor, "b j m d_u"]:
         """The answers before they are weighted. which: the numbers of some; None for all."""
         count = len(self.kernels)
-        wanted = range(len(fit.fits)) if which is None else which
+        wanted = list(range(len(fit.fits)) if which is None else which)
         bases = {k: self.bases[k - count] if k >= count else k for k in wanted}
         own = {k: self._kernels()[k](fit.fits[k], v) for k in sorted(set(bases.values()))}
-        corrections = self._corrections()
-        found = [
-            own[bases[k]] + corrections[k - count](fit.fits[k], v) if k >= count else own[k]
-            for k in wanted
-        ]
-        rho, rows = rho_of(v, fit)[:, None, :, None], slice(None) if which is None else list(which)
-        mean, damping = fit.mean.to(v), fit.damping[:, rows]
-        limit = (fit.limit[:, rows] * rho ** fit.power[:, rows]).to(v)
-        beyond = (torch.stack(found, 1) - mean) / (1 + damping * (rho**2 - 1)).to(v)
-        return mean + torch.minimum(torch.maximum(beyond, -limit), limit)
+        found, by = [own[bases[k]] for k in wanted], self._corrections()
+        for place, k in enumerate(wanted):
+            found[place] = found[place] + by[k - count](fit.fits[k], v) if k >= count else own[k]
+        return bounded(torch.stack(found, 1), v, fit, slice(None) if which is None else wanted)
 
     def forward(self, fit: StackFit, v: Float[Tensor, "b m d_v"]) -> Float[Tensor, "b m d_u"]:
         answers = self.answers(fit, v)
@@ -189,9 +183,7 @@ class Stack(Kappa[StackFit, Reading]):
         apart = disagreement(answers, self._weights(fit, answers))
         return fit.honesty[:, None, None] * torch.hypot(fit.size, apart)
 
-    def least_deviations(
-        self, fit: StackFit, v: Float[Tensor, "b m d_v"]
-    ) -> Float[Tensor, "b m d_u"]:
+    def least_deviations(self, fit: StackFit, v: Float[Tensor, "b m d_v"]) -> Tensor:
         """More than 0 far beyond the examples."""
         return unknown_beyond(rho_of(v.double(), fit), fit)
 

@@ -34,6 +34,7 @@ REFINERS, REFINEMENTS = 256, 3  # examples that compare a choice with its neighb
 NEIGHBOURS = tuple((w, r) for w in (-1, 0, 1) for r in (-1, 0, 1))  # in width and ridge
 PART = 512  # examples beyond these that are answered at once
 REFINED = 1e-5  # ridges below which a solution is refined once
+NEGLIGIBLE = 1e-16  # share of the variation in a direction that no likelihood depends on
 DIRECT = 48  # examples up to which the eigendecomposition is solved with
 
 
@@ -240,6 +241,16 @@ def inverse_of(A: Float[Tensor, "n n"]) -> Float[Tensor, "n n"]:
 def rotated(u: Float[Tensor, "n q"]) -> Float[Tensor, "n r"]:
     """u in coordinates of its own span: shorter rows with the same inner products."""
     return u if u.shape[1] <= len(u) else torch.linalg.qr(u.T, mode="r").R.T
+
+
+def condensed(f: Float[Tensor, "n q"]) -> Float[Tensor, "n r"]:
+    """Functions in coordinates of their own span, without directions that are only rounding."""
+    if f.shape[1] == 1:
+        return f
+    left, sizes, _ = torch.linalg.svd(rotated(f), full_matrices=False)
+    squares = sizes.square()
+    count = max(1, int((squares > NEGLIGIBLE * squares.sum()).sum()))
+    return left[:, :count] * sizes[:count]
 
 
 def chosen(errors: Float[Tensor, "c s"]) -> tuple[int, list[int]]:
